@@ -1,0 +1,48 @@
+"""Bytes as they arrived, from which stream, and the cursor to go on from."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One sequence of lines of a run: a file, a rank's stdout, a container.
+
+    `name` is unique within the run (a path relative to what its files share); `rank` is what the
+    name itself tells (`rank_3/stderr.log`), None where it tells nothing.
+    """
+
+    name: str
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where to go on in a stream: everything before `offset` was read and is stored.
+
+    `offset` counts bytes of text (after decompression), `lines` the `\\n` before it, so the next
+    line is number `lines + 1`. `identity` recognises the same file later; a source whose stream
+    no longer has it starts over at 0.
+    """
+
+    identity: str
+    offset: int = 0
+    lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of one stream, in order, cut anywhere. Empty data says that time has passed.
+
+    `offset` is the position of `data[0]` in the stream's text; `size` and `position` are the
+    stored bytes of the whole stream and how many of them have been read, for a progress bar
+    (compressed bytes where it is compressed; `size` 0 where unknown). `last` marks the true end
+    of the input: an unfinished line may then be given up.
+    """
+
+    stream: Stream
+    data: bytes
+    offset: int
+    identity: str = ""
+    size: int = 0
+    position: int = 0
+    last: bool = False

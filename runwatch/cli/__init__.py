@@ -1,0 +1,107 @@
+"""Words in, words out: finds the command, runs it, and turns errors into an exit code.
+
+Each module beside this file is a command: `arguments(parser)` says what it takes, `run(options)`
+does it and returns the exit code, the first line of its docstring is its line in `--help`, the
+rest its description, and `EXAMPLES` what `--help` shows at the end. `words/` reads what was typed,
+`report/` writes what is answered. Only this room prints, and only this room reads the environment.
+
+Exit codes: 0 continue, go, or simply worked; 1 stop, no-go; 2 wrong usage or unreadable input;
+3 a source or the store could not be reached; 4 wait; 130 interrupted.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from runwatch.errors import RunwatchError, UsageError
+
+INTERRUPTED = 130
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code; the console script passes it to the shell."""
+    try:
+        code = _run(list(sys.argv[1:] if words is None else words))
+        sys.stdout.flush()
+    except RunwatchError as error:
+        complain(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_stdout()
+        return 0
+    return code
+
+
+def complain(error: RunwatchError, about: str = "") -> None:
+    """Print an error and its hint to stderr, as data: without escape sequences."""
+    from runwatch.cli.report.text import clean, paint
+
+    message = f"{about}: {error}" if about and about not in str(error) else str(error)
+    print(f"{paint('error:', 'red', sys.stderr)} {clean(message)}", file=sys.stderr)
+    if error.hint:
+        print(f"{paint('hint:', 'cyan', sys.stderr)} {clean(error.hint)}", file=sys.stderr)
+
+
+def _run(words: list[str]) -> int:
+    from runwatch.cli.words.grammar import command, names, parser_of
+
+    if not words:
+        print(_overview(), end="", file=sys.stderr)
+        return UsageError.exit_code
+    first, *rest = words
+    if first in ("-h", "--help", "help"):
+        if rest:
+            return _run([rest[0], "--help"])
+        print(_overview(), end="")
+        return 0
+    if first in ("-V", "--version"):
+        from runwatch import __version__
+
+        print(f"runwatch {__version__}")
+        return 0
+    if first not in names():
+        raise _unknown(first)
+    module = command(first)
+    options = parser_of(first).parse_args(rest)
+    return module.run(options)
+
+
+def _overview() -> str:
+    from runwatch import __doc__ as about
+    from runwatch.cli.words.grammar import names, summary
+
+    listing = "".join(f"  {name:<12}{summary(name)}\n" for name in names())
+    return (
+        "usage: runwatch COMMAND [OPTIONS]\n\n"
+        f"{(about or '').removeprefix('runwatch: ').capitalize()}\n\n"
+        f"commands:\n{listing}\n"
+        "options:\n"
+        "  -h, --help  this text; `runwatch COMMAND --help` says more\n"
+        "  --version   the version\n\n"
+        "examples:\n"
+        "  runwatch scan train.log          what it measured, how it went, what broke first\n"
+        "  runwatch scan logs/              a folder with one log per rank is one run\n"
+        '  runwatch sql "FROM runs"         ask the history\n'
+    )
+
+
+def _unknown(word: str) -> UsageError:
+    from pathlib import Path
+
+    from runwatch.cli.words.grammar import closest, names
+
+    what = "option" if word.startswith("-") else "command"
+    near = closest(word, names())
+    hint = f"did you mean `runwatch {near}`?" if near else "`runwatch --help` lists the commands"
+    if what == "command" and not near and Path(word).exists():
+        hint = f"did you mean `runwatch scan {word}`?"
+    return UsageError(f"unknown {what} {word!r}", hint=hint)
+
+
+def _drop_stdout() -> None:
+    """The reader went away (`| head`): let the interpreter's last flush go nowhere, quietly."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

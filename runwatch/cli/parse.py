@@ -1,0 +1,140 @@
+"""Read logs into numbers: one row for each measurement.
+
+PATH is a file, a folder or quoted glob of files that belong to one run, or - for standard input.
+The columns are stream, line, time, rank, step, epoch, metric, value and unit. Values are exact:
+CSV writes nan, inf and -inf, JSON lines write "NaN", "Infinity" and "-Infinity".
+With several PATHs a stream's name starts with its PATH.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from runwatch.errors import RunwatchError, UsageError
+
+if TYPE_CHECKING:
+    from runwatch.records import Batch
+
+EXAMPLES = """\
+  runwatch parse train.log                       every number as CSV
+  runwatch parse train.log --summary             one row for each metric
+  runwatch parse logs/ --to parquet -o run.parquet
+  kubectl logs trainer-0 | runwatch parse - --to jsonl
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, folder, glob or -")
+    parser.add_argument(
+        "--to",
+        choices=("csv", "jsonl", "parquet", "arrow"),
+        help="the format (csv, unless the name after -o says another)",
+    )
+    parser.add_argument("-o", "--out", metavar="FILE", help="write there, not to standard output")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+    parser.add_argument("--summary", action="store_true", help="one row a metric, not the points")
+    parser.add_argument("--json", action="store_true", help="the summary as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0, or the code of the first PATH that could not be read."""
+    if options.json and not options.summary:
+        raise UsageError("--json goes with --summary", hint="for points, use `--to jsonl`")
+    if options.summary and options.to:
+        raise UsageError("--summary has no --to", hint="use `--summary --json`")
+    reading = _Reading(options.paths)
+    if options.summary:
+        _summary(options, reading)
+    else:
+        _points(options, reading)
+    return reading.code
+
+
+class _Reading:
+    """Batches of all paths, one after the other; a path that fails does not stop the others."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self.code = 0
+        self.bytes = 0
+        self.skipped = 0
+
+    def batches(self) -> Iterator[tuple[str, "Batch"]]:
+        """Each with its stream's name among all paths."""
+        from runwatch.cli import complain
+
+        for path in self.paths:
+            try:
+                yield from self._batches(path)
+            except RunwatchError as error:
+                if len(self.paths) == 1:
+                    raise
+                complain(error, path)
+                self.code = self.code or error.exit_code
+
+    def _batches(self, path: str) -> Iterator[tuple[str, "Batch"]]:
+        from runwatch.cli.report.progress import Bar
+        from runwatch.pipeline import parse
+
+        name = _namer(path if len(self.paths) > 1 else "")
+        with Bar(path) as bar:
+            for batch in parse(path, bar):
+                yield name(batch.stream.name), batch
+            self.bytes += bar.bytes
+
+
+def _namer(path: str) -> Callable[[str], str]:
+    def name(stream: str) -> str:
+        if not path or path == stream or path.endswith("/" + stream):
+            return path or stream
+        return f"{path.rstrip('/')}/{stream}"
+
+    return name
+
+
+def _points(options: argparse.Namespace, reading: _Reading) -> None:
+    from runwatch.cli.report.points import WRITERS, rows
+    from runwatch.cli.report.sink import sink
+
+    to = options.to or _by_suffix(options.out)
+    with sink(options.out, force=options.force, binary=to in ("parquet", "arrow")) as out:
+        writer = WRITERS[to](out)
+        for name, batch in reading.batches():
+            if batch.points.num_rows:
+                writer.write(rows(batch, name))
+        writer.close()
+
+
+def _by_suffix(out: str | None) -> str:
+    suffix = (out or "").rpartition(".")[2].lower()
+    return {"jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet", "arrow": "arrow"}.get(
+        suffix, "csv"
+    )
+
+
+def _summary(options: argparse.Namespace, reading: _Reading) -> None:
+    from runwatch.cli.report.document import document
+    from runwatch.cli.report.sink import sink
+    from runwatch.cli.report.table import aligned
+    from runwatch.tally import Tally
+
+    tally = Tally()
+    with sink(options.out, force=options.force) as out:
+        for _, batch in reading.batches():
+            tally.feed(batch)
+        metrics = [metric.as_dict() for metric in tally.metrics()]
+        if options.json:
+            counts = {
+                "lines": tally.lines,
+                "bytes": reading.bytes,
+                "points": tally.points,
+                "skipped": reading.skipped,
+            }
+            out.write(document({**counts, "metrics": metrics}))
+        elif metrics:
+            table = aligned(list(metrics[0]), [list(row.values()) for row in metrics], cell=40)
+            out.write(table.encode())
+    if not metrics:
+        print(f"no measurements in {tally.lines:,} lines", file=sys.stderr)

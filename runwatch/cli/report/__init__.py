@@ -1,0 +1,1 @@
+"""What is answered: the summary, tables, points, progress."""

@@ -1,0 +1,45 @@
+"""One JSON document, as strict JSON.
+
+JSON has no NaN and no infinity, yet they are what one looks for in a training log, so they are
+written as the strings "NaN", "Infinity" and "-Infinity", which `float()` in Python, `Number()`
+in JavaScript and a cast in SQL all read back.
+"""
+
+import math
+from typing import Any
+
+
+def document(value: Any, *, indent: bool = True) -> bytes:
+    """The value as JSON with a line end; what JSON does not know becomes text."""
+    import orjson
+
+    option = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if indent else 0)
+    return orjson.dumps(_strict(value), default=_other, option=option | orjson.OPT_UTC_Z)
+
+
+def number(value: float | None) -> float | str | None:
+    """A number as it goes into JSON."""
+    if value is None or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, dict):
+        return {str(key): _strict(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(inner) for inner in value]
+    return value
+
+
+def _other(value: Any) -> Any:
+    """What SQL answers beyond JSON's own types."""
+    from decimal import Decimal
+
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)

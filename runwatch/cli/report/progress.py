@@ -1,0 +1,78 @@
+"""A bar on stderr for what takes longer than a second, on a terminal only."""
+
+import sys
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Rich
+
+    from runwatch.pipeline import Progress
+
+PATIENCE = 1.0  # seconds of silence that nobody minds
+
+
+class Bar:
+    """Called with each Progress; draws share, rate and time left once PATIENCE has passed."""
+
+    def __init__(self, label: str) -> None:
+        from runwatch.cli.report.text import clean, shorten
+
+        self._label = shorten(clean(label), 30)
+        self._since = monotonic()
+        self._rich: Rich | None = None
+        self._wanted = sys.stderr.isatty()
+        self.bytes = 0  # read so far, as stored
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._rich is not None:
+            self._rich.stop()
+
+    def __call__(self, progress: "Progress") -> None:
+        """Show how far it is; `bytes_total` 0 is an unknown end."""
+        self.bytes = progress.bytes_done
+        if not self._wanted or monotonic() - self._since < PATIENCE:
+            return
+        if self._rich is None:
+            self._rich = _bar()
+            self._rich.add_task(self._label, lines="")
+            self._rich.start()
+        self._rich.update(
+            self._rich.task_ids[0],
+            completed=progress.bytes_done,
+            total=progress.bytes_total or None,
+            lines=f"{progress.lines:,} lines",
+        )
+
+
+def _bar() -> "Rich":
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[lines]}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+        refresh_per_second=5,
+    )

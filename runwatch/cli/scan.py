@@ -1,0 +1,116 @@
+"""Tell how a training run went: what it measured, what broke first, what to do.
+
+Each PATH is one run: a file, a folder or quoted glob with one file per rank or attempt, or - for
+standard input. A run that is scanned again updates its history. The exit code is 0 for go or
+continue, 1 for no-go or stop, 4 for wait; with several runs the worst counts, and a PATH that
+cannot be read makes it 2 (or 3, out of reach) after the others were scanned. If the history cannot
+be opened or written, the answer is told all the same and the code is 3.
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from runwatch.errors import RunwatchError, StoreError
+
+if TYPE_CHECKING:
+    from runwatch.store import Store
+
+EXAMPLES = """\
+  runwatch scan train.log
+  runwatch scan logs/rank_*/ --json
+  runwatch scan 'logs/*.log'          quoted, all files are one run
+  ssh gpu-box cat train.log | runwatch scan - --no-store
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, folder, glob or -")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("-o", "--out", metavar="FILE", help="write there, not to standard output")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+    parser.add_argument("--db", metavar="FILE", help="the history, if not the usual one")
+    parser.add_argument("--no-store", action="store_true", help="keep no history")
+
+
+def run(options: argparse.Namespace) -> int:
+    """The worst code of the runs, or of the errors where there were any."""
+    from runwatch.cli.report.sink import sink
+
+    with sink(options.out, force=options.force) as out:
+        runs, errors = _scan(options)
+        out.write(_document(runs, errors) if options.json else _text(runs, options).encode())
+    if errors:
+        return errors[0][1].exit_code
+    return _worst([exit_code(run) for run in runs])
+
+
+def exit_code(summary: dict[str, Any]) -> int:
+    """0 GO or CONTINUE, 1 NO-GO or STOP, 4 WAIT."""
+    decision, judgement = summary["decision"], summary["judgement"]
+    if decision == "NO-GO" or (judgement == "STOP" and decision != "GO"):
+        return 1
+    return 4 if judgement == "WAIT" and decision != "GO" else 0
+
+
+def _worst(codes: list[int]) -> int:
+    return next((code for code in (1, 4) if code in codes), 0)
+
+
+def _scan(
+    options: argparse.Namespace,
+) -> tuple[list[dict[str, Any]], list[tuple[str, RunwatchError]]]:
+    """The runs that could be read, and what went wrong by path; both may hold the same path."""
+    from runwatch.cli import complain
+
+    runs, errors = [], []
+    store = None if options.no_store else _store(options.db)
+    for path in options.paths:
+        while True:
+            try:
+                runs.append(_summary(path, store))
+                break
+            except RunwatchError as error:
+                errors.append((path, error))
+                complain(error, path)
+                # A history out of reach must not hide the answer; standard input comes only once.
+                if not isinstance(error, StoreError) or store is None or path == "-":
+                    break
+                store = None
+    return runs, errors
+
+
+def _summary(path: str, store: "Store | None") -> dict[str, Any]:
+    from datetime import UTC, datetime
+
+    from runwatch.cli.report.progress import Bar
+    from runwatch.pipeline import scan
+
+    with Bar(path) as bar:
+        return scan(path, store=store, progress=bar, clock=lambda: datetime.now(UTC)).as_dict()
+
+
+def _store(db: str | None) -> "Store":
+    from runwatch.cli.words.environment import history
+    from runwatch.store import Store
+
+    return Store(history(db))
+
+
+def _document(runs: list[dict[str, Any]], errors: list[tuple[str, RunwatchError]]) -> bytes:
+    from runwatch.cli.report.document import document
+
+    told = [
+        {"target": path, "error": str(error), "hint": error.hint, "exit_code": error.exit_code}
+        for path, error in errors
+    ]
+    return document({"runs": runs, "errors": told} if told else {"runs": runs})
+
+
+def _text(runs: list[dict[str, Any]], options: argparse.Namespace) -> str:
+    import sys
+    from io import StringIO
+
+    from runwatch.cli.report.summary import report
+
+    return "\n\n".join(report(run, StringIO() if options.out else sys.stdout) for run in runs)

@@ -1,0 +1,27 @@
+"""What surrounds a command: where the history is kept, and whether colour is welcome.
+
+`--db FILE` wins over `RUNWATCH_HOME` (a folder), which wins over the user's data folder.
+"""
+
+import os
+from pathlib import Path
+from typing import TextIO
+
+
+def history(db: str | None) -> Path:
+    """The file of the history; it need not exist."""
+    from runwatch.store.place import default_path
+
+    return Path(db) if db else default_path(os.environ)
+
+
+def colourful(stream: TextIO) -> bool:
+    """Colour only on a terminal, and never with NO_COLOR (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def width(default: int = 80) -> int:
+    """Columns to write for: the terminal's, at most 100, else 80."""
+    from shutil import get_terminal_size
+
+    return max(60, min(100, get_terminal_size((default, 24)).columns))

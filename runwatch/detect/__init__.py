@@ -1,0 +1,22 @@
+"""Records to findings: one detector a file, found by its place in this package.
+
+A module here with a class `Detector` is a detector; nothing else has to know of it.
+"""
+
+import pkgutil
+from importlib import import_module
+
+from runwatch.detect.detector import Detector
+from runwatch.detect.faults import Detector as Faults
+
+__all__ = ["Detector", "Faults", "detectors"]
+
+
+def detectors() -> list[Detector]:
+    """A new detector of every kind, in the order of their names."""
+    modules = (
+        import_module(f"{__name__}.{found.name}")
+        for found in pkgutil.iter_modules(__path__)
+        if not found.ispkg and found.name != "detector"
+    )
+    return [module.Detector() for module in modules if hasattr(module, "Detector")]

@@ -1,0 +1,103 @@
+"""Whether a run came to its end: by its own words, or by its announced last step."""
+
+from runwatch.detect.episode import CRASHES, Episode, key
+from runwatch.detect.hit import Hit, Incident
+from runwatch.detect.progress import ENOUGH
+from runwatch.detect.sighting import Sightings
+
+_LOST = ("disk_full", "checkpoint_failure", "stale_nfs")  # after the end they cost the result
+
+
+def find_finish(episode: Episode, streams: list[Sightings]) -> None:
+    """The last words of the trainer, else its last announced step, else anyone's closing words."""
+    sure = [s.finish for s in streams if s.finish and _still(s.finish, s)]
+    weak = [s.closing for s in streams if s.closing and _still(s.closing, s)]
+    reached = [hit for s in streams if (hit := _reached(s))]
+    if sure:
+        episode.finish, episode.sure_finish = max(sure, key=key), True
+    elif reached:
+        episode.finish, episode.sure_finish = max(reached, key=key), True
+    elif weak:
+        episode.finish = max(weak, key=key)
+
+
+def _still(hit: Hit, stream: Sightings) -> bool:
+    """No further training after these words (an evaluation or a last line may follow)."""
+    return stream.progress.segment == hit.segment and stream.progress.advances - hit.at <= ENOUGH
+
+
+def _reached(stream: Sightings) -> Hit | None:
+    """The announced end was reached: the last step, or all of the last epoch."""
+    p = stream.progress
+    epochs = p.epochs or stream.epochs
+    if epochs and p.epoch is not None:
+        whole = (
+            p.widest > 0 and p.top >= p.widest - 1 if p.widest >= 0 else p.top >= (p.total or 1) - 1
+        )
+        done = p.epoch >= epochs or (p.epoch >= epochs - 1 and whole)
+    else:
+        per_epoch = p.epoch is not None and p.epoch >= 1
+        done = p.total is not None and p.total > 1 and p.top >= p.total - 1 and not per_epoch
+    if not done:
+        return None
+    return Hit(
+        stream.stream, p.line, "last-step", "finished", "finish", "", p.advances, stream.clock
+    )
+
+
+def split_at_finish(episode: Episode, streams: list[Sightings]) -> None:
+    """What came after the end is teardown and what came before is overcome, if the end holds."""
+    finish = episode.finish
+    if not (finish and episode.sure_finish):
+        return
+    before = [i for i in episode.pending if key(i.first) < key(finish)]
+    after = [i for i in episode.pending if key(i.first) > key(finish)]
+    if not _trained(finish, streams) or any(_refutes(i, finish) for i in before):
+        episode.sure_finish = not episode.pending
+        return
+    if any(_spoils(i, finish) for i in after):
+        episode.finish, episode.sure_finish = None, False
+        return
+    episode.teardown = after
+    episode.recovered += before
+    episode.pending = []
+
+
+def _trained(finish: Hit, streams: list[Sightings]) -> bool:
+    """A run that measured nothing before has not finished."""
+    return any(
+        s.progress.points and (s.stream != finish.stream or s.progress.first_line <= finish.line)
+        for s in streams
+    )
+
+
+def _refutes(incident: Incident, finish: Hit) -> bool:
+    """A failure right before words of success, which a script may have added unasked."""
+    hit = incident.first
+    if hit.role == "launcher":
+        return True
+    framed = hit.role in ("root", "generic") and hit.told.get("framed") == "yes"
+    return framed and incident.last_at == finish.at and finish.signature == "finished"
+
+
+def _spoils(incident: Incident, finish: Hit) -> bool:
+    """A failure after the end that takes the result away; after mere last steps, any failure."""
+    hit = incident.first
+    if hit.role not in ("root", "generic"):
+        return False
+    return hit.kind in _LOST or (finish.signature == "last-step" and hit.kind not in CRASHES)
+
+
+def weigh_success(episode: Episode) -> None:
+    """Words of success after a failure are a wrapper's; a failure after them is not theirs."""
+    finish, root = episode.finish, episode.root
+    if not finish or not root:
+        return
+    if key(root.first) > key(finish):
+        if not episode.sure_finish:
+            episode.finish = None
+        return
+    episode.false_success = finish
+    episode.finish = None
+    if root.first.role in ("launcher", "wrapper") and root.first.kind not in ("interrupted",):
+        root.first.kind = "false_success"

@@ -1,0 +1,177 @@
+"""An fp16 loss scale that collapses."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from runwatch.detect.fold import finding, fold
+from runwatch.detect.series import NOTHING, series
+from runwatch.finding import Finding, Severity, State
+from runwatch.judgement import Check
+from runwatch.records import Batch
+
+FALL = 0.75  # of the scale before: what is lowered less is not halved
+LOW = 16.0  # a dynamic scale below this leaves nothing of small gradients
+FALLS = 5  # falls in a row, to a 32nd
+FEW = 3  # falls in a row that are enough below LOW
+EARLY = 50  # first steps, in which the scaler looks for its scale
+TELLS = ("reducing to ", "reducing loss scale to ")  # how DeepSpeed and apex tell it
+
+
+class Detector:
+    """Loss-scale collapse (`loss_scale_collapse`).
+
+    Sees: a dynamic loss scale, printed as a field or told in a sentence ("… loss scale: 64,
+    reducing to 32"), that falls three times in a row to below 16, or five times in a row to
+    a 32nd after the first fifty steps (high; critical at 1 and below; low once it has
+    grown again).
+
+    Matters: every fall is a skipped step; the printed loss does not move and looks fine until the
+    scale is at its minimum and the program gives up.
+
+    Misses: a scale that is never printed. Innocent are the search in the first steps, isolated
+    overflows about every thousand steps, and a scale that never changes.
+
+    Tune: LOW and FALLS.
+    """
+
+    name = "loss_scale"
+    watchwords = TELLS  # fragments of lines that it wants among the lines of note
+
+    def __init__(self) -> None:
+        self._tracks: dict[str, dict[str, Any]] = {}
+
+    def feed(self, batch: Batch) -> None:
+        """Take the next batch of one stream."""
+        for rows in series(batch, "loss_scale"):
+            rows = rows.only(np.isfinite(rows.value) & (rows.value > 0.0))
+            if not len(rows):
+                continue
+            known = self._tracks.get(rows.key)
+            before = known["scale"] if known and known["segment"] == rows.segment else None
+            changed = rows.value != np.concatenate(([before or 0.0], rows.value[:-1]))
+            for i in np.flatnonzero(changed).tolist():
+                self._take(rows.key, rows.segment, float(rows.value[i]), rows.place(i), ahead=i)
+            self._tracks[rows.key]["seen"] += len(rows)
+        for segment, value, place in _sentences(batch):
+            self._take(batch.stream.name + "\0told", segment, value, place, told=True)
+
+    def findings(self) -> list[Finding]:
+        """Collapses, and whether the scale has grown again."""
+        found = []
+        for track in self._tracks.values():
+            found += [_told(fall, State(fall["state"])) for fall in track["over"]]
+            if track["fall"] is not None and track["fall"]["at"] is not None:
+                found.append(_told(track["fall"], State.OPEN))
+        return fold(found)
+
+    def check(self) -> Check:
+        """Ran when a loss scale was reported."""
+        ran = bool(self._tracks)
+        return Check(self.name, ran, "" if ran else "no loss scale in the log")
+
+    def state(self) -> dict[str, Any]:
+        """All its past as plain JSON values."""
+        return {"tracks": self._tracks}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up the past that `state` gave."""
+        self._tracks = state["tracks"]
+
+    def _take(
+        self,
+        key: str,
+        segment: int,
+        value: float,
+        place: dict[str, Any],
+        *,
+        ahead: int = 0,
+        told: bool = False,
+    ) -> None:
+        """A scale that differs from the one before, or a sentence that tells of a fall.
+
+        `ahead` is how many records of this batch came before it.
+        """
+        track = self._tracks.setdefault(key, {"segment": segment, "over": [], **_fresh()})
+        if segment != track["segment"]:
+            _close(track, State.PROGRESSED)
+            track.update(segment=segment, **_fresh())
+        scale, track["scale"] = track["scale"], value
+        if scale is None:
+            if not told:
+                return
+            scale = 2 * value
+        if value > FALL * scale:
+            if value <= scale:
+                return  # drifts, as no loss scale does
+            _close(track, State.RECOVERED)
+            return
+        fall = track["fall"]
+        if fall is None:
+            track["fall"] = fall = {"from": scale, "falls": 0, "at": None}
+        fall["falls"] += 1
+        fall.update(to=value, line=place["line"])
+        step = place["step"] if place["step"] is not None else track["seen"] + ahead
+        low = value < LOW and fall["falls"] >= FEW
+        far = fall["falls"] >= FALLS and value * 32 <= fall["from"] and step > EARLY
+        if fall["at"] is None and (low or far):
+            fall["at"] = place
+
+
+def _fresh() -> dict[str, Any]:
+    return {"scale": None, "seen": 0, "fall": None}
+
+
+def _close(track: dict[str, Any], state: State) -> None:
+    fall, track["fall"] = track["fall"], None
+    if fall is not None and fall["at"] is not None:
+        track["over"] = [*track["over"], {**fall, "state": state}][-10:]
+
+
+def _sentences(batch: Batch) -> list[tuple[int, float, dict[str, Any]]]:
+    """The scales told in prose: segment, new scale and place."""
+    lines = batch.lines
+    if not lines.num_rows:
+        return []
+    told = []
+    raws: Any = lines.column("raw")
+    mask = pc.or_(*(pc.match_substring(raws, words) for words in TELLS))
+    picked: list[Any] = pc.indices_nonzero(mask).to_pylist()
+    for i in picked:
+        raw = raws[i].as_py()
+        words = TELLS[0] if TELLS[0] in raw else TELLS[1]
+        before, _, after = raw.rpartition(words)
+        try:
+            value = float(after.split()[0].rstrip(".,;"))
+        except (ValueError, IndexError):
+            continue
+        if "scale" not in before.lower() + words:
+            continue
+        at = {name: lines.column(name)[i] for name in ("line", "step", "rank", "time")}
+        time = at["time"].value if at["time"].is_valid else NOTHING
+        place = {
+            "stream": batch.stream.name,
+            "metric": "loss scale",
+            "rank": at["rank"].as_py() if at["rank"].is_valid else batch.stream.rank,
+            "line": at["line"].as_py(),
+            "step": at["step"].as_py(),
+            "time": None if time == NOTHING else time,
+        }
+        told.append((lines.column("segment")[i].as_py(), value, place))
+    return told
+
+
+def _told(fall: dict[str, Any], state: State) -> Finding:
+    severity = Severity.CRITICAL if fall["to"] <= 1.0 else Severity.HIGH
+    if state is not State.OPEN:
+        severity = Severity.LOW
+    return finding(
+        "loss_scale_collapse",
+        severity,
+        fall["at"],
+        f"the loss scale fell from {fall['from']:g} to {fall['to']:g} in {fall['falls']} "
+        "reductions in a row, each a skipped step",
+        state=state,
+        last_line=fall["line"],
+    )

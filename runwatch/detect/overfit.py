@@ -1,0 +1,194 @@
+"""Evaluations that get worse, with or without the training loss."""
+
+from typing import Any
+
+import numpy as np
+
+from runwatch.detect.fold import finding, fold
+from runwatch.detect.series import Rows, distinct, series
+from runwatch.finding import Finding, Role, Severity, State
+from runwatch.judgement import Check
+from runwatch.records import Batch
+
+FEW = 3  # evaluations in a row that must be worse than the best
+NOISE = 3.0  # times the noise of the evaluations, told by how their curve bends: trends do not
+WORSE = 0.02  # share of the best value by which it must be worse
+MUCH = 0.10  # share from which it matters more than a note
+RECENT = 50  # training losses whose median stands for the training loss
+
+
+class Detector:
+    """Overfitting and worsening evaluation (`overfit`, `eval_worse`).
+
+    Sees: three evaluations in a row worse than the best one so far by 2 % and by three times
+    their noise; low, from 10 % and five evaluations on medium.
+    If the training loss fell meanwhile it is `overfit`, else `eval_worse`.
+
+    Matters: the best checkpoint lies behind, and the rest of the run only moves away from it.
+
+    Misses: runs with fewer than five evaluations, and accuracies that rise while the loss does
+    too, which is told as it is: each metric by itself.
+
+    Tune: WORSE and FEW.
+    """
+
+    name = "overfit"
+
+    def __init__(self) -> None:
+        self._tracks: dict[str, dict[str, Any]] = {}
+        self._train: dict[str, dict[str, Any]] = {}
+
+    def feed(self, batch: Batch) -> None:
+        """Take the next batch of one stream."""
+        parts = sorted(
+            (rows for rows in series(batch, "loss", "eval_loss", "eval_accuracy") if len(rows)),
+            key=lambda rows: rows.quantity != "loss",
+        )
+        training = [rows for rows in parts if rows.quantity == "loss"]
+        for rows in parts:
+            if rows.quantity == "loss":
+                continue
+            track = self._tracks.get(rows.key)
+            if track is None or rows.segment != track["segment"]:
+                self._tracks[rows.key] = track = _track(rows.segment)
+            rows, track["last"] = distinct(rows, track["last"])
+            rows = rows.finite()
+            for i, value in enumerate(rows.value.tolist()):
+                train = self._level(rows, training, int(rows.line[i]))
+                _evaluation(track, [value, train, rows.place(i)], rows.quantity)
+        for rows in training:
+            self._train[rows.stream] = _trained(self._train.get(rows.stream), rows, len(rows))
+
+    def findings(self) -> list[Finding]:
+        """What is worse than it was, now."""
+        found = []
+        for track in self._tracks.values():
+            told = _judge(track)
+            if told is not None:
+                found.append(told)
+        return fold(found)
+
+    def check(self) -> Check:
+        """Ran when there were evaluations enough."""
+        most = max((track["count"] for track in self._tracks.values()), default=0)
+        if most >= FEW + 2:
+            return Check(self.name, True)
+        if most == 0:
+            return Check(self.name, False, "no evaluation loss in the log")
+        return Check(self.name, False, f"only {most} evaluations; {FEW + 2} are needed")
+
+    def state(self) -> dict[str, Any]:
+        """All its past as plain JSON values."""
+        return {"tracks": self._tracks, "train": self._train}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up the past that `state` gave."""
+        self._tracks, self._train = state["tracks"], state["train"]
+
+    def _level(self, rows: Rows, training: list[Rows], line: int) -> float | None:
+        """The median of the training losses just before this line."""
+        known = self._train.get(rows.stream)
+        for part in training:
+            if part.stream == rows.stream:
+                known = _trained(known, part, int(np.searchsorted(part.line, line, side="right")))
+        if known is None or not known["recent"]:
+            return None
+        recent = sorted(known["recent"])
+        return float(recent[len(recent) // 2])
+
+
+def _trained(known: dict[str, Any] | None, rows: Rows, end: int) -> dict[str, Any]:
+    """The recent training losses, up to row `end`, of the metric that was seen first."""
+    if known is None:
+        known = {"key": rows.key, "recent": []}
+    if rows.key != known["key"] or not end:
+        return known
+    fresh = [v for v in rows.value[max(0, end - RECENT) : end].tolist() if v - v == 0.0]
+    return {"key": rows.key, "recent": (known["recent"] + fresh)[-RECENT:]}
+
+
+def _track(segment: int) -> dict[str, Any]:
+    return {
+        "segment": segment,
+        "last": None,
+        "count": 0,
+        "best": None,
+        "best_at": None,
+        "train_then": None,
+        "train_now": None,
+        "after": [],
+        "after_at": None,
+        "bends": [],
+        "before": [],
+        "sign": None,
+        "waiting": [],
+        "line": 0,
+    }
+
+
+def _evaluation(track: dict[str, Any], seen: list[Any], quantity: str) -> None:
+    """Take one evaluation; what is named accuracy waits until its first values tell which way is
+    better, since MLPerf and others print word error rates and losses under that name."""
+    if quantity == "eval_loss":
+        _take(track, seen, 1.0)
+        return
+    if track["sign"] is None:
+        track["waiting"] = [*track["waiting"], seen]
+        if len(track["waiting"]) < FEW + 2:
+            return
+        first, *others = (value for value, _, _ in track["waiting"])
+        sign = -1.0 if sorted(others)[len(others) // 2] >= first else 1.0
+        track["sign"] = sign
+        for earlier in track["waiting"]:
+            _take(track, earlier, sign)
+        track["waiting"] = []
+        return
+    _take(track, seen, track["sign"])
+
+
+def _take(track: dict[str, Any], seen: list[Any], sign: float) -> None:
+    value, train, place = seen
+    worse = sign * value
+    before, track["before"] = track["before"], [*track["before"], worse][-2:]
+    track["count"] += 1
+    track["train_now"] = train
+    track["line"] = place["line"]
+    if len(before) == 2:
+        bend = abs(worse - 2 * before[1] + before[0])
+        track["bends"] = [*track["bends"], bend / 1.65][-20:]
+    if track["best"] is None or worse < track["best"]:
+        track.update(best=worse, best_at=place, train_then=train, after=[], after_at=None)
+        return
+    if not track["after"]:
+        track["after_at"] = place
+    track["after"] = [*track["after"], worse][-50:]
+
+
+def _judge(track: dict[str, Any]) -> Finding | None:
+    if track["count"] < FEW + 2 or len(track["after"]) < FEW:
+        return None
+    bends, best = sorted(track["bends"]), track["best"]
+    margin = max(NOISE * bends[len(bends) // 2], WORSE * abs(best))
+    last = track["after"][-FEW:]
+    if min(last) - best <= margin:
+        return None
+    then, now = track["train_then"], track["train_now"]
+    better = then is not None and now is not None and now < then
+    much = min(last) - best > MUCH * abs(best) and len(track["after"]) >= 5
+    at, step = track["after_at"], track["best_at"]["step"]
+    message = (
+        f"{at['metric']} is {abs(last[-1]):.4g}, worse than its best {abs(best):.4g} "
+        f"(step {step}) on {len(track['after'])} evaluations since"
+    )
+    if better:
+        message += f", while the training loss fell from {then:.4g} to {now:.4g}"
+    return finding(
+        "overfit" if better else "eval_worse",
+        Severity.MEDIUM if much else Severity.LOW,
+        at,
+        message,
+        state=State.OPEN,
+        last_line=track["line"],
+        role=Role.SYMPTOM,
+        confidence="medium",
+    )

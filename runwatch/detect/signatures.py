@@ -1,0 +1,244 @@
+"""Failure signatures: the texts that are known, what part each plays, and how to find them.
+
+They are TOML in `signature/`, each with lines that it must fire on and lines it must not; a user's
+own file has the same shape. Finding is two-staged, because almost no line holds anything: literal
+fragments first, on the lower-cased line with every run of digits written as `0`, and only where
+one of them stands is the signature's pattern compiled and tried.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from runwatch.errors import FormatError
+
+# What a signature's line is in the story, and how strongly it claims a line that several match.
+WEIGHT = {
+    "root": 50,  # begins a failure by itself
+    "generic": 10,  # begins one, but says little of why
+    "echo": 60,  # usually another's echo; the root where nothing else explains it
+    "follow-on": 60,  # always an echo
+    "unconfirmed": 40,  # a death whose cause the line itself does not prove
+    "launcher": 30,  # a launcher telling of a process that ended
+    "wrapper": 25,  # a launcher telling of its own failure
+    "handled": 90,  # the fault before it was overcome
+    "ending": 70,  # the run was ended from outside
+    "finish": 64,  # the trainer says it is done
+    "closing": 33,  # something says something is done
+    "phase": 5,  # what the run is about to do
+    "thread": 66,  # the traceback that follows is not of the main thread
+    "noise": 80,  # looks like a failure and is none
+}
+_DIGITS = re.compile(r"\d+")
+_CACHED_SHAPES = 4096
+
+
+def masked(text: str) -> str:
+    """The line as fragments see it: lower case, every run of digits as one `0`."""
+    return _DIGITS.sub("0", text.lower())
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One known text. `kind` "@exit" means that the exit code in the line tells the kind."""
+
+    name: str
+    role: str
+    fragments: tuple[str, ...]
+    kind: str = ""
+    weight: int = 0
+    pattern: str = ""
+    unless: str = ""
+    extract: tuple[str, ...] = ()
+    fires: tuple[str, ...] = field(default=(), repr=False)
+    silent: tuple[str, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def _must(self) -> re.Pattern[str] | None:
+        return re.compile(self.pattern, re.I) if self.pattern else None
+
+    @cached_property
+    def _must_not(self) -> re.Pattern[str] | None:
+        return re.compile(self.unless, re.I) if self.unless else None
+
+    @cached_property
+    def _details(self) -> list[re.Pattern[str]]:
+        return [re.compile(text, re.I) for text in self.extract]
+
+    def match(self, text: str) -> dict[str, str] | None:
+        """What the line tells besides (rank, device, code, host…), None where it is no such line.
+
+        To be asked only where one of the fragments stands in the masked line.
+        """
+        if self._must_not and self._must_not.search(text):
+            return None
+        found = self._must.search(text) if self._must else None
+        if self._must and not found:
+            return None
+        told = {
+            k.rstrip("0123456789"): v for k, v in (found.groupdict() if found else {}).items() if v
+        }
+        for pattern in self._details:
+            more = pattern.search(text)
+            for key, value in (more.groupdict() if more else {}).items():
+                if value:
+                    told.setdefault(key, value)
+        return told
+
+
+class Catalog:
+    """All signatures, and the quick way to the one that a line belongs to."""
+
+    def __init__(self, signatures: Iterable[Signature]) -> None:
+        ordered = sorted(signatures, key=lambda s: -s.weight)
+        self.signatures = {signature.name: signature for signature in ordered}
+        self._by_fragment = [(f, s.name) for s in ordered for f in s.fragments]
+        self._shapes: dict[str, tuple[str, ...]] = {}
+
+    def watchwords(self) -> frozenset[str]:
+        """Fragments of which every line that matches a signature holds at least one."""
+        return frozenset(fragment for fragment, _ in self._by_fragment)
+
+    def match(self, text: str) -> tuple[Signature, dict[str, str]] | None:
+        """The signature with the strongest claim on this line, and what the line tells besides."""
+        shape = masked(text)
+        names = self._shapes.get(shape)
+        if names is None:
+            if len(self._shapes) >= _CACHED_SHAPES:
+                self._shapes.clear()
+            names = tuple(dict.fromkeys(n for f, n in self._by_fragment if f in shape))
+            self._shapes[shape] = names
+        for name in names:
+            told = self.signatures[name].match(text)
+            if told is not None:
+                return self.signatures[name], told
+        return None
+
+
+def parsed(text: str, where: str) -> list[Signature]:
+    """The signatures of one TOML file. Raises FormatError, naming `where`, on a bad one."""
+    try:
+        rows = tomllib.loads(text).get("signature", [])
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"{where}: {error}", hint="signature files are TOML") from error
+    return [_signature(row, where) for row in rows]
+
+
+def _signature(row: dict[str, Any], where: str) -> Signature:
+    name, role = row.get("name", "?"), row.get("role", "?")
+    if role not in WEIGHT or not row.get("fragments") or name == "?":
+        raise FormatError(
+            f"{where}: signature {name} lacks a name, fragments or a known role",
+            hint=f"roles are {', '.join(WEIGHT)}",
+        )
+    try:
+        row = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+        }
+        return Signature(**{"weight": WEIGHT[role], **row})
+    except TypeError as error:
+        raise FormatError(
+            f"{where}: signature {name}: {error}", hint="see signature/*.toml"
+        ) from error
+
+
+def read(name: str) -> str:
+    """The text of one of the package's own signature files."""
+    return (files("runwatch.detect") / "signature" / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def catalog() -> Catalog:
+    """The signatures that come with the package, read once."""
+    folder = files("runwatch.detect") / "signature"
+    names = sorted(f.name for f in folder.iterdir() if f.name.endswith(".toml"))
+    return Catalog(s for name in names for s in parsed(read(name), name))
+
+
+@lru_cache(maxsize=1)
+def context_table() -> dict[str, Any]:
+    """What frames of tracebacks, types of exceptions and exit codes mean."""
+    return tomllib.loads(read("context.toml"))
+
+
+# Lines that are read for their form: tracebacks, launcher tables, names of exceptions.
+STRUCTURE = frozenset(
+    [
+        "traceback (most recent call last)",
+        'file "',
+        ".py:0 in ",
+        "during handling of the above exception",
+        "direct cause of the following exception",
+        "root cause (first observed failure)",
+        "failures:",
+        "exitcode  :",
+        "error_file:",
+        "local_rank: 0)",
+        "rank      :",
+        "host      :",
+        "time      :",
+        "traceback :",
+        "attempted loss scale",
+        "world_size",
+        "world size",
+        "nranks",
+        "epochs=0",
+        "max_epoch",
+        "num_epochs",
+    ]
+)
+EXCEPTIONS = frozenset(
+    f"{name}error"
+    for name in [
+        "runtime",
+        "value",
+        "type",
+        "key",
+        "index",
+        "assertion",
+        "os",
+        "io",
+        "import",
+        "attribute",
+        "name",
+        "memory",
+        "overflow",
+        "arithmetic",
+        "floatingpoint",
+        "zerodivision",
+        "notimplemented",
+        "recursion",
+        "lookup",
+        "unicode",
+        "system",
+        "timeout",
+        "permission",
+        "filenotfound",
+        "connection",
+        "blockingio",
+        "eof",
+        "reference",
+        "buffer",
+        "syntax",
+        "file",
+        "backend",
+        "xlaruntime",
+        "internal",
+        "unavailable",
+        "invalidargument",
+        "accelerator",
+        "distbackend",
+        "inductor",
+        "compiler",
+        "http",
+    ]
+) | {"exception:", "error executing", "error: "}
+
+
+def watchwords() -> frozenset[str]:
+    """Literal fragments (lower case, digits as `0`): a line without any says nothing here."""
+    return catalog().watchwords() | STRUCTURE | EXCEPTIONS

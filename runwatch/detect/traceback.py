@@ -1,0 +1,200 @@
+"""Reads tracebacks out of a stream in which many ranks write at once.
+
+A writer is a rank, or the whole stream where lines name none. Of a chain ("During handling of…",
+"direct cause of…") the first exception is where it began, unless only a later one says what it is
+about. Cited are the line of the exception and the last frame in the user's own code.
+"""
+
+import re
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from runwatch.detect.hit import KEPT_CHARACTERS
+from runwatch.detect.note import Note
+from runwatch.detect.signatures import context_table
+
+_HEADER = "Traceback (most recent call last)"
+_FRAME = re.compile(
+    r'(?:File "|(?P<boxed>│ )(?=\S+\.py:))(?P<file>[^"\n:]+|[^"\n]+?)'
+    r'(?:", line |:)(?P<line>\d+)(?:,? in (?P<name>\S+))?'
+)
+_CHAINED = re.compile(
+    r"During handling of the above exception|direct cause of the following exception"
+)
+_TYPE = re.compile(
+    r"^\W{0,4}(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:\(\w+\))?(?::(?: (?P<message>.*))?|)$"
+)
+_NAMED = re.compile(
+    r"(Error|Exception|Interrupt|Exit|Failure|Failed|Fault|Timeout|Expired|NotFound|Iteration"
+    r"|Killed|Empty|Full)$"
+)
+_PREFIX = re.compile(
+    r"^(?:\s*(?:\[?(?:rank|default)\s?\d+\]?:|\d+: |\[\d+,\d+\]<std(?:err|out)>:"
+    r"|\([\w.]+ pid=\d+[^)]*\)|│)\s?)+"
+)
+_LIBRARY = re.compile(
+    r"site-packages|dist-packages|/lib/python\d|<frozen|<string>|[/\\]torch[/\\]|conda/|importlib"
+)
+_ANNOUNCED = 3  # lines of note between "Exception in thread" and its traceback
+_OPEN_LINES = 400  # a traceback that has said nothing for so many lines of note is over
+_KEPT_WRITERS = 4096
+
+
+@dataclass(slots=True)
+class Open:
+    """One writer's traceback so far."""
+
+    header: int
+    raw: str
+    at: int
+    seen: int
+    frames: int = 0
+    user: str = ""
+    contexts: list[str] = field(default_factory=list)
+    thread: bool = False
+    closed: bool = False
+    chained: bool = False
+    clock: int = 0
+    segment: int = 0
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """An exception that a traceback ended with, or that stands alone (no frames)."""
+
+    type: str
+    message: str
+    contexts: tuple[str, ...]
+    user: str
+    framed: bool
+    thread: bool
+    chained: bool
+
+    @property
+    def name(self) -> str:
+        """The type without its module."""
+        return self.type.rsplit(".", 1)[-1]
+
+
+@dataclass(slots=True)
+class Reader:
+    """The tracebacks of one stream."""
+
+    writers: dict[int, Open] = field(default_factory=dict)
+    rows: int = 0
+    thread: int = -1000  # the row at which a thread's traceback was announced
+
+    def announce(self) -> None:
+        """The next traceback is of a thread, or of an exception that was ignored."""
+        self.thread = self.rows
+
+    def feed(self, note: Note, rank: int | None) -> Caught | None:
+        """Take one line of note of this rank; the exception it names, if it names one."""
+        self.rows += 1
+        writer = -1 if rank is None else rank
+        body = _PREFIX.sub("", note.text)
+        tb = self.writers.get(writer)
+        if _HEADER in body:
+            self._open(writer, tb, note)
+            return None
+        if tb and self.rows - tb.seen > _OPEN_LINES:
+            tb = None
+        if frame := _FRAME.search(body):
+            tb = tb if tb and not tb.closed else self._open(writer, tb, note)
+            tb.frames, tb.seen = tb.frames + 1, self.rows
+            self._frame(tb, frame)
+            return None
+        if tb and _CHAINED.search(body):
+            tb.chained, tb.seen = True, self.rows
+            return None
+        caught = _exception(body.strip(), tb)
+        if caught and tb:
+            tb.closed, tb.seen, tb.chained = True, self.rows, False
+        elif tb and not tb.closed:
+            _note_context(tb, body)
+        return caught
+
+    def _open(self, writer: int, old: Open | None, note: Note) -> Open:
+        chained = bool(old and old.chained and old.closed)
+        new = Open(note.line, note.raw[:KEPT_CHARACTERS], note.at, self.rows, chained=chained)
+        new.clock, new.segment = note.clock, note.segment
+        new.rank = None if writer < 0 else writer
+        new.thread = self.rows - self.thread <= _ANNOUNCED or bool(chained and old and old.thread)
+        if old and not old.closed and not old.frames:
+            new.header, new.raw = old.header, old.raw
+        if len(self.writers) < _KEPT_WRITERS or writer in self.writers:
+            self.writers[writer] = new
+        return new
+
+    def _frame(self, tb: Open, frame: re.Match[str]) -> None:
+        file, name = frame["file"], frame["name"] or ""
+        _note_context(tb, f"{file} in {name}\n")
+        if not _LIBRARY.search(file):
+            tb.user = f"{file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame['line']}" + (
+                f" in {name}" if name else ""
+            )
+
+    def broken_off(self) -> list[Open]:
+        """The tracebacks that have begun and not come to their exception."""
+        late = self.rows - _OPEN_LINES
+        return [tb for tb in self.writers.values() if not tb.closed and tb.seen >= late]
+
+    def state(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        writers = [[key, asdict(tb)] for key, tb in self.writers.items()]
+        return {"writers": writers, "rows": self.rows, "thread": self.thread}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> "Reader":
+        """What `state` gave, as it was."""
+        writers = {key: Open(**tb) for key, tb in state["writers"]}
+        return cls(writers, state["rows"], state["thread"])
+
+
+def _exception(body: str, tb: Open | None) -> Caught | None:
+    """The exception that a line names: at a traceback's end any, alone only a plain one."""
+    found = _TYPE.match(body[:2000])
+    if not found:
+        return None
+    name, message = found["type"], found["message"] or ""
+    last = name.rsplit(".", 1)[-1]
+    framed = tb is not None and not tb.closed
+    plain = any(word in last for word in ("Error", "Exception", "Interrupt"))
+    if last.endswith("Warning"):
+        return None
+    if tb is not None and framed and (_NAMED.search(last) or ("." in name and ":" in body)):
+        contexts = tuple(tb.contexts)
+        return Caught(name, message, contexts, tb.user, True, tb.thread, tb.chained)
+    if framed or not plain or not (message or "." in name):
+        return None
+    return Caught(name, message, (), "", False, False, bool(tb and tb.chained))
+
+
+@lru_cache(maxsize=1)
+def _contexts() -> list[tuple[str, str]]:
+    return [(f, row["name"]) for row in context_table()["context"] for f in row["fragments"]]
+
+
+def _note_context(tb: Open, text: str) -> None:
+    low = text[:500].lower()
+    for fragment, name in _contexts():
+        if fragment in low and name not in tb.contexts:
+            tb.contexts.append(name)
+
+
+def kind_of(caught: Caught) -> str:
+    """What an exception's type means where it was raised; "" where that says nothing."""
+    for row in context_table()["exception"]:
+        if caught.name in row["types"] and row.get("context", "") in ("", *caught.contexts):
+            return str(row["kind"])
+    return ""
+
+
+def kind_of_cut(contexts: list[str]) -> str:
+    """What a traceback without its exception is probably about."""
+    for row in context_table()["cut"]:
+        if row["context"] in contexts:
+            return str(row["kind"])
+    return "python_exception"

@@ -1,0 +1,241 @@
+"""Findings folded into one answer: what to do now, how it ended, and how sure we are.
+
+What each kind of finding means is data, in `kinds.toml`: this file holds no kind by name.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from runwatch.finding import Finding, Role, Severity, State
+
+
+class TerminalState(StrEnum):
+    """How a run ended, as far as its log tells."""
+
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    TIMEOUT = "TIMEOUT"
+    EARLY_STOPPED = "EARLY_STOPPED"
+    RUNNING = "RUNNING"
+    UNKNOWN = "UNKNOWN"
+
+
+class Judgement(StrEnum):
+    """What to do now, were the run live."""
+
+    STOP = "STOP"
+    CONTINUE = "CONTINUE"
+    WAIT = "WAIT"
+
+
+class Decision(StrEnum):
+    """The final word on a run."""
+
+    GO = "GO"
+    NO_GO = "NO-GO"
+    CONDITIONAL = "CONDITIONAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the run ended and the line that says so (line 0 where no line does)."""
+
+    state: TerminalState
+    reason: str
+    stream: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked for, or could not be, and why."""
+
+    name: str
+    ran: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The one answer, the finding it rests on, and what a person would do next.
+
+    `ending` is how the run ended once everything is known: a run that reached its last step with
+    a loss that is no number has failed.
+    """
+
+    judgement: Judgement
+    decision: Decision
+    confidence: str
+    root_cause: Finding | None
+    reason: str
+    next_steps: tuple[str, ...] = field(default=())
+    ending: Ending | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a kind of finding means; the fields are those of `kinds.toml`."""
+
+    title: str
+    severity: Severity = Severity.MEDIUM
+    judgement: Judgement = Judgement.STOP
+    ends: TerminalState = TerminalState.FAILED
+    look: str = ""
+    steps: tuple[str, ...] = ()
+    wrecks: bool = False
+    retry: bool = True
+    caused: bool = False
+
+    @property
+    def advice(self) -> str:
+        """Look and steps in one sentence."""
+        parts = [f"Look at {self.look}" if self.look else "", *self.steps]
+        return ". ".join(part[0].upper() + part[1:] for part in parts if part) + "."
+
+
+@lru_cache(maxsize=1)
+def rules() -> dict[str, Rule]:
+    """The rule of every kind, read once."""
+    text = (files("runwatch") / "kinds.toml").read_text(encoding="utf-8")
+    return {kind: _rule(row) for kind, row in tomllib.loads(text).items()}
+
+
+def _rule(row: dict[str, Any]) -> Rule:
+    types = {"severity": Severity, "judgement": Judgement, "ends": TerminalState, "steps": tuple}
+    parts: dict[str, Any] = {key: types.get(key, _same)(value) for key, value in row.items()}
+    return Rule(**parts)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def rule(kind: str) -> Rule:
+    """The rule of this kind; a kind that no table knows is judged by its finding's severity."""
+    return rules().get(kind) or Rule(
+        title=kind.replace("_", " ").capitalize(), judgement=Judgement.WAIT, look="the cited lines"
+    )
+
+
+_GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
+_OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
+
+
+def fold(findings: Sequence[Finding], ending: Ending) -> Verdict:
+    """One answer from all findings and the ending that the text tells.
+
+    The root is the earliest cause: a loss that was no number before the crash outranks the crash,
+    unless the crash has a cause of its own. What recovered asks for nothing.
+    """
+    standing = [
+        f for f in findings if f.state is not State.RECOVERED and f.role is not Role.FOLLOW_ON
+    ]
+    fault = next((f for f in standing if _ended_it(f, ending)), None)
+    wreck = min((f for f in standing if _wrecks(f)), key=_place, default=None)
+    root = fault
+    if wreck and wreck is not fault and (fault is None or _explains(wreck, fault)):
+        root = wreck
+        ending = _wrecked(ending, wreck)
+    if root is None and ending.state not in _GOOD:
+        root = _gravest(standing)
+    return _verdict(root, findings, ending)
+
+
+def _ended_it(finding: Finding, ending: Ending) -> bool:
+    """Whether this is the finding that the ending rests on."""
+    cause = finding.role is Role.ROOT and finding.state is State.TERMINAL
+    return cause and (finding.stream, finding.line) == (ending.stream, ending.line)
+
+
+def _place(finding: Finding) -> tuple[int, str, int]:
+    return (finding.step if finding.step is not None else -1, finding.stream, finding.line)
+
+
+def _wrecks(finding: Finding) -> bool:
+    return rule(finding.kind).wrecks and finding.severity.weight >= Severity.HIGH.weight
+
+
+def _explains(earlier: Finding, fault: Finding) -> bool:
+    """A run whose numbers were lost is stopped by assertions, people and limits."""
+    if earlier.stream == fault.stream and earlier.line > fault.line:
+        return False
+    return rule(fault.kind).caused
+
+
+def _wrecked(ending: Ending, wreck: Finding) -> Ending:
+    if ending.state in (*_GOOD, TerminalState.CANCELLED):
+        reason = f"{rule(wreck.kind).title.lower()}; {ending.reason}"
+        return replace(ending, state=TerminalState.FAILED, reason=reason)
+    return ending
+
+
+def _gravest(findings: Sequence[Finding]) -> Finding | None:
+    """What asks for most attention while the run is not known to have failed."""
+    asking = [f for f in findings if _asks(f) is not Judgement.CONTINUE]
+    return max(
+        asking, key=lambda f: (_asks(f) is Judgement.STOP, f.severity.weight, -f.line), default=None
+    )
+
+
+def _asks(finding: Finding) -> Judgement:
+    """What one standing finding asks for; what is only a hint never asks for a stop."""
+    told = rule(finding.kind).judgement
+    if told is Judgement.STOP and finding.severity.weight < Severity.HIGH.weight:
+        return Judgement.WAIT if finding.severity is Severity.MEDIUM else Judgement.CONTINUE
+    return told
+
+
+def _verdict(root: Finding | None, findings: Sequence[Finding], ending: Ending) -> Verdict:
+    judgement = _asks(root) if root else Judgement.CONTINUE
+    if root is None and ending.state not in (*_GOOD, *_OPEN):
+        judgement = Judgement.STOP
+    decision = _decision(judgement, ending)
+    reason = root.message if root else ending.reason
+    return Verdict(
+        judgement,
+        decision,
+        _confidence(root, ending),
+        root,
+        reason,
+        _steps(root, findings, ending),
+        ending,
+    )
+
+
+def _decision(judgement: Judgement, ending: Ending) -> Decision:
+    if ending.state in _GOOD:
+        return Decision.GO
+    if judgement is Judgement.STOP:
+        return Decision.NO_GO
+    if judgement is Judgement.WAIT or ending.state in _OPEN:
+        return Decision.CONDITIONAL
+    return Decision.NO_GO
+
+
+def _confidence(root: Finding | None, ending: Ending) -> str:
+    if root:
+        return root.confidence
+    if ending.state in _OPEN:
+        return "low"
+    return "high" if ending.line else "medium"
+
+
+def _steps(root: Finding | None, findings: Sequence[Finding], ending: Ending) -> tuple[str, ...]:
+    """What a person would do: the root's steps, then those of other standing findings."""
+    kinds = [root.kind] if root else []
+    kinds += [f.kind for f in findings if f.state in (State.OPEN, State.PROGRESSED)]
+    steps = [step for kind in dict.fromkeys(kinds) for step in _first_look(kind)]
+    if not steps and ending.state in _OPEN:
+        steps = ["nothing to do; look again later"]
+    return tuple(dict.fromkeys(steps))[:6]
+
+
+def _first_look(kind: str) -> tuple[str, ...]:
+    known = rule(kind)
+    return (f"look at {known.look}", *known.steps) if known.look else known.steps

@@ -1,0 +1,75 @@
+"""Progress bars of tqdm, Keras and rich: drawn, redrawn, and glued to whatever is printed next.
+
+Epoch 3:  45%|####5     | 45/100 [00:10<00:12,  4.02it/s, loss=3.21]
+"""
+
+import re
+from collections.abc import Sequence
+
+from runwatch.parse.draft import Draft, assign
+from runwatch.parse.grid import heading, row
+from runwatch.parse.number import NUMBER_MARK
+from runwatch.parse.plan import Evidence, Field, Plan
+from runwatch.parse.quantity import Names
+from runwatch.parse.text import read, speaks_of_eval
+
+DRAWN = "%||"  # what stands for a bar of any length
+_BAR = re.compile(r"%\|[^|\n]{0,300}?\|")
+_END = re.compile(r"(%\|\|\s*[\d.?kKMG]+/[\d.?kKMG]+ \[[^\]\n]*\])(?=\S|\s+\S)")
+_FILLING = re.compile(r"[━╸╺─=>.\u2500-\u257f\u2588-\u258f]{5,}|\[[=>.# ]{5,}\]")
+_DESCRIPTION = re.compile(r"[\W\d\x00-\x1f]+")
+_MAX_LOOSE = 12  # words of a description; more is something else glued in front
+
+
+def normal(message: str) -> tuple[str, str]:
+    """The message with its bar as `DRAWN`, and what is glued behind the bar (else "")."""
+    if "%|" not in message:
+        return message, ""
+    message = _BAR.sub(DRAWN, message)
+    if m := _END.search(message):
+        return message[: m.end()], message[m.end() :]
+    return message, ""
+
+
+def undrawn(message: str) -> str:
+    """The message without the filling of other bars and without leader dots."""
+    if "━" in message or "===" in message or "..." in message:
+        return _FILLING.sub("  ", message)
+    return message
+
+
+def bar_plan(literals: Sequence[str], marks: str, at: int, names: Names) -> Plan:
+    """A progress bar: what its description says, its count and total, and its postfix."""
+    draft = Draft()
+    described = read(literals[:at], marks[: at - 1])
+    assign(described, literals, 0, draft, names)
+    axes = draft.axes
+    axes.bar = _DESCRIPTION.sub(" ", "".join(literals[:at])).strip()
+    counted = at < len(marks) and marks[at] == NUMBER_MARK
+    loose = described.loose_words
+    tail = at
+    if counted:
+        axes.step, axes.rank_of_step, tail = at, 2, at + 1
+        if tail < len(marks) and literals[tail].strip() == "/" and marks[tail] == NUMBER_MARK:
+            axes.total_steps, tail = tail, tail + 1
+    rest = [re.sub(r"^[\s\[]+", " ", literals[tail].removeprefix(DRAWN)), *literals[tail + 1 :]]
+    sentence = read(rest, marks[tail:])
+    inner = Draft()
+    assign(sentence, rest, 0, inner, names)
+    for found in inner.fields:
+        draft.fields.append(Field(found.slot + tail, found.metric, found.unit))
+    draft.clues += inner.clues
+    if inner.axes.step is not None and inner.axes.rank_of_step != 2:
+        axes.step = inner.axes.step + tail
+    if inner.axes.epoch is not None and axes.epoch is None:
+        axes.epoch = inner.axes.epoch + tail
+    head = () if described.numbers else heading(["".join(literals[:at]).rstrip(": ")]).head
+    rates = sum("/" in f.metric and f.unit == "" for f in draft.fields)
+    evidence = Evidence.CLEAR if draft.clues and len(draft.fields) > rates else Evidence.NONE
+    cells = row(described, literals[:at], marks[: at - 1])
+    if loose > _MAX_LOOSE:
+        evidence = Evidence.NONE
+    return Plan(
+        evidence, tuple(draft.fields), axes.step, axes.total_steps, axes.epoch, axes.total_epochs,
+        axes.rank, axes.bar, cells, head, not speaks_of_eval("".join(literals[:at])),
+    )  # fmt: skip

@@ -1,0 +1,31 @@
+"""A line as its writer meant it: colours, cursor moves, backspaces and NULs taken out.
+
+A cursor move or a run of backspaces starts a redraw just as a carriage return does, so one line
+may be several texts.
+"""
+
+import re
+
+# ECMA-48: control sequences, operating-system commands, two-character escapes.
+_MOVE = re.compile(r"\x1b\[[0-9;]*[ABCDEFGHJSTf]|\x08+")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_=>]|$)")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+MAX_TEXT = 1 << 20  # characters of one text that are looked at
+
+
+def texts(line: str) -> list[str]:
+    """The redraws of a line in order, without the empty ones."""
+    if "\x1b" in line or "\x08" in line:
+        line = _ESCAPE.sub("", _MOVE.sub("\r", line))
+    if not line.isprintable():
+        line = _CONTROL.sub("", line)
+    if "\r" not in line:
+        return [line] if line else []
+    return [text for text in line.split("\r") if text and not text.isspace()]
+
+
+def plain(line: str) -> str:
+    """The line for display: the last redraw, without colours."""
+    drawn = texts(line)
+    return drawn[-1].rstrip() if drawn else ""

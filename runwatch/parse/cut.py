@@ -1,0 +1,62 @@
+"""Bytes of a stream cut into lines, wherever the chunks were cut.
+
+Only `\\n` ends a line. `\\r` ends a text within one, so that the redraws of a progress bar of any
+length are read one by one, each under the number of its line.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runwatch.chunk import Chunk, Cursor
+from runwatch.parse.clean import MAX_TEXT
+
+_MAX_TAIL = 4 * MAX_TEXT  # bytes of an unfinished text that are kept
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class Cut:
+    """One stream: the unfinished text, the bytes that it stands for, the lines before it."""
+
+    tail: bytes = b""
+    length: int = 0
+    lines: int = 0
+    offset: int = 0
+    identity: str = ""
+
+    def feed(self, chunk: Chunk) -> Iterator[tuple[int, str]]:
+        """The finished texts of the next bytes with their line numbers; `lines` grows meanwhile."""
+        self.identity = chunk.identity or self.identity
+        data = chunk.data
+        if chunk.offset == 0 and not self.length:
+            data = data.removeprefix(_MARK)
+        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        text = (self.tail + data[:end]).decode("utf-8", "replace") if end else ""
+        if end:
+            self.tail, self.length = b"", 0
+        self.length += len(data) - end
+        if len(self.tail) < _MAX_TAIL:
+            self.tail += data[end : end + _MAX_TAIL - len(self.tail)]
+        self.offset = chunk.offset + len(chunk.data) - self.length
+        *whole, rest = text.split("\n")
+        for line in whole:
+            self.lines += 1
+            yield self.lines, line
+        if rest:
+            yield self.lines + 1, rest
+
+    def give_up(self) -> Iterator[tuple[int, str]]:
+        """The unfinished text, at the true end of the input."""
+        if self.tail:
+            self.lines += 1
+            yield self.lines, self.tail.decode("utf-8", "replace")
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where the unfinished text begins."""
+        return Cursor(self.identity, self.offset, self.lines)
+
+    def state(self) -> dict[str, Any]:
+        """Plain values to go on from; the unfinished text is read again."""
+        return {"lines": self.lines, "offset": self.offset, "identity": self.identity}

@@ -1,0 +1,90 @@
+"""The gate between what might be a measurement and what is one.
+
+A record whose form alone does not tell (`average: 0.31`, `workers: 8`) is held. When the same form
+comes again at another step with other numbers, both count, and so does every later one: a setting
+is printed once, a measurement as the run goes on. A form that comes again and again at the same
+step (samples, counts of something found) is refused for good.
+"""
+
+from typing import Any, NamedTuple
+
+from runwatch.parse.plan import Evidence
+from runwatch.parse.record import Point, Record
+
+_MAX_HELD = 2048
+_CONSTANT = 3  # times that an unchanging number must come before it counts
+
+
+class Row(NamedTuple):
+    """A record's points with everything that goes beside them, ready to be written."""
+
+    line: int
+    time: int | None
+    rank: int | None
+    step: int | None
+    epoch: float | None
+    segment: int
+    training: bool
+    points: tuple[Point, ...]
+
+    @property
+    def values(self) -> list[float]:
+        """The numbers alone."""
+        return [point.value for point in self.points]
+
+
+class Gate:
+    """Knows the forms that proved to be measurements, those that did not, and holds the rest."""
+
+    def __init__(self) -> None:
+        self._proven: set[str] = set()
+        self._refused: set[str] = set()
+        self._held: dict[str, list[Row]] = {}
+
+    def passed(self, record: Record, row: Row) -> list[Row]:
+        """The rows that count now: this one, none yet, or the held ones and this one."""
+        if record.evidence is Evidence.CLEAR or record.key in self._proven:
+            return [row]
+        if record.key in self._refused:
+            return []
+        held = self._held.get(record.key)
+        if held is None:
+            if len(self._held) >= _MAX_HELD:
+                self._held.pop(next(iter(self._held)))
+            self._held[record.key] = [row]
+            return []
+        if held[-1].rank != row.rank:
+            held[-1] = row
+            return []
+        return self._again(record.key, held, row)
+
+    def _again(self, key: str, held: list[Row], row: Row) -> list[Row]:
+        """A form came again: proof if the run went on in between, refusal if it did not."""
+        changed = held[-1].values != row.values
+        if (held[-1].step, held[-1].epoch) == (row.step, row.epoch):
+            if changed:
+                del self._held[key]
+                self._refused.add(key)
+            return []
+        held.append(row)
+        if not changed and len(held) < _CONSTANT:
+            return []
+        del self._held[key]
+        self._proven.add(key)
+        return held
+
+    def state(self) -> dict[str, Any]:
+        """Plain values to go on from."""
+        return {
+            "proven": sorted(self._proven),
+            "refused": sorted(self._refused),
+            "held": self._held,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `state` gave."""
+        self._proven, self._refused = set(state["proven"]), set(state["refused"])
+        self._held = {
+            key: [Row._make((*row[:-1], tuple(Point(*point) for point in row[-1]))) for row in rows]
+            for key, rows in state["held"].items()
+        }

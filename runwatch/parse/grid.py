@@ -1,0 +1,62 @@
+"""Lines that are nothing but the cells of a table: bare values, or the names above them."""
+
+import re
+from collections.abc import Sequence
+
+from runwatch.parse.plan import SILENT, Plan
+from runwatch.parse.text import Sentence
+
+_MAX_COLUMNS = 60
+_MAX_NAME = 40
+_MAX_HEADING = 1000
+_MAX_LOOSE = 3  # words among the values of a row: `all`, `person`
+_SLOT = re.compile("\x01(\\d+)\x01")
+
+
+def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | None, ...]:
+    """The cells of a line that is nothing but values in columns, else nothing."""
+    if sentence.values < 2 or sentence.loose_words > _MAX_LOOSE:
+        return ()
+    text = literals[0]
+    for slot, literal in enumerate(literals[1:]):
+        text += f"\x01{slot}\x01{literal}"
+    text = text.strip().strip("|").rstrip(":")
+    drawn = re.search(r"[|\t,]", text) is not None
+    cells = re.split(r"\s*\|\s*|\t+|\s{2,}|,\s*" if drawn else r"\s+", text.strip())
+    out: list[int | None] = []
+    for cell in cells:
+        found = _SLOT.match(cell)
+        out.append(int(found.group(1)) if found else None)
+    numbers = sum(cell is not None for cell in out)
+    return tuple(out) if numbers >= 2 and numbers * 2 >= len(out) else ()
+
+
+def heading(literals: Sequence[str]) -> Plan:
+    """The names of a line that may be the head of a table."""
+    text = literals[0] if len(literals) == 1 else ""
+    text = text.strip().strip("|│┃").strip()
+    if not text or len(text) > _MAX_HEADING:
+        return SILENT
+    if "|" in text or "│" in text or "┃" in text:
+        cells = re.split(r"\s*[|│┃]\s*", text)
+    elif re.fullmatch(r"[\w./@%-]+(?:,\s*[\w./@% -]+)+", text):
+        cells = [cell.strip() for cell in text.split(",")]
+    elif "\t" in text:
+        cells = [cell.strip() for cell in text.split("\t") if cell.strip()]
+    elif re.search(r"\s{2,}", text):
+        cells = re.split(r"\s{2,}", re.sub(r"\(P\s+R\b", "(P  R", text))
+    else:
+        cells = text.split()
+    if not 3 <= len(cells) <= _MAX_COLUMNS or any(len(cell) > _MAX_NAME for cell in cells):
+        return SILENT
+    return Plan(head=tuple(_head_name(cell) for cell in cells))
+
+
+def _head_name(cell: str) -> str:
+    """A column's name: `Box(P` is P, `mAP50-95)` is mAP50-95."""
+    cell = cell.strip().strip(":")
+    if "(" in cell and ")" not in cell:
+        cell = cell[cell.index("(") + 1 :]
+    elif ")" in cell and "(" not in cell:
+        cell = cell.replace(")", "")
+    return cell

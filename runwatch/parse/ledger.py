@@ -1,0 +1,94 @@
+"""What the parser writes down: points, lines of note, progress, and how much was understood."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from runwatch.chunk import Stream
+from runwatch.parse.columns import Columns, Words
+from runwatch.parse.gate import Row
+from runwatch.parse.place import Place
+from runwatch.parse.prefix import Prefix
+from runwatch.parse.quantity import Names
+from runwatch.records import Batch
+
+_EVAL_OF = {"loss": "eval_loss", "accuracy": "eval_accuracy"}
+_MAX_EXAMPLES = 5
+_EXAMPLE_WIDTH = 200
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What was read and what came of it.
+
+    `unclear` lines hold numbers that may be measurements but were not taken; `examples` shows the
+    first of them. `oversized` texts were read only as far as `clean.MAX_TEXT`.
+    """
+
+    lines: int = 0
+    bytes: int = 0
+    metric_lines: int = 0
+    points: int = 0
+    oversized: int = 0
+    unclear: int = 0
+    examples: list[str] = field(default_factory=list)
+
+
+class Ledger:
+    """Collects the rows of a batch; `coverage` goes on over all batches."""
+
+    def __init__(self, names: Names) -> None:
+        self.coverage = Coverage()
+        self._names = names
+        self._columns = Columns(Words())
+        self._quantities: dict[str, str | None] = {}
+        self._progress: dict[int | None, tuple[int, int]] = {}
+        self._last_line = ("", 0)
+
+    def keep(self, stream: Stream, row: Row) -> None:
+        """Write the points of a record."""
+        for metric, value, unit in row.points:
+            quantity = self._quantity(metric)
+            if not row.training and quantity in _EVAL_OF:
+                quantity = _EVAL_OF[quantity]
+            self._columns.point(
+                row.line, row.time, row.rank, row.step, row.epoch, metric, value, unit, quantity,
+                row.segment,
+            )  # fmt: skip
+        self.coverage.points += len(row.points)
+        here = (stream.name, row.line)
+        self.coverage.metric_lines += here != self._last_line
+        self._last_line = here
+
+    def note(self, line: int, said: Prefix, block: str, place: Place, raw: str) -> None:
+        """Write a line of note."""
+        self._columns.line(
+            line, said.time, said.rank, place.step, place.segment, said.level, block,
+            said.message, raw,
+        )  # fmt: skip
+
+    def reach(self, rank: int | None, step: int, line: int) -> None:
+        """Remember that a rank got to a step."""
+        self._progress[rank] = (step, line)
+
+    def unclear(self, message: str) -> None:
+        """Count a line that may have reported something."""
+        self.coverage.unclear += 1
+        if len(self.coverage.examples) < _MAX_EXAMPLES:
+            self.coverage.examples.append(message.strip()[:_EXAMPLE_WIDTH])
+
+    def batch(self, stream: Stream, first: int, last: int, places: Iterable[Place]) -> Batch:
+        """Everything written since the last batch."""
+        points, lines = self._columns.arrow()
+        progress, self._progress = self._progress, {}
+        places = list(places)
+        return Batch(
+            stream, points, lines, first, last, progress,
+            max((p.total_steps for p in places if p.total_steps is not None), default=None),
+            max((p.total_epochs for p in places if p.total_epochs is not None), default=None),
+        )  # fmt: skip
+
+    def _quantity(self, metric: str) -> str | None:
+        if metric not in self._quantities:
+            rule = None if metric.endswith(".avg") else self._names.quantity(metric)
+            self._quantities[metric] = None if rule is None else rule.name
+        return self._quantities[metric]

@@ -1,0 +1,72 @@
+"""Where the numbers of a line are, and what they are worth.
+
+A line is split into literal text and tokens of three kinds: numbers; opaque things made of digits
+that are no measurement (dates, clocks, versions, addresses); and nan or inf. The literals with the
+kinds between them are the line's *shape*: two lines of one shape mean the same, number by number.
+"""
+
+import re
+from typing import NamedTuple
+
+NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+OPAQUE = "|".join(
+    (
+        r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T_ -]\d{1,2}[:-]\d{2}[:-]\d{2}(?:[.,]\d+)?"
+        r"(?:Z|[+-]\d{2}:?\d{2})?)?",  # a date, with or without its time of day
+        r"\d+(?: days?, )\d+:\d{2}:\d{2}",
+        r"\d+:\d{2}:\d{2}(?:[.,]\d+)?|\d+:\d{2}(?![\d:.])",  # a clock, or a duration
+        r"\d+h ?\d+m(?: ?\d+s)?\b|\d+m(?:in)? ?\d+s\b",
+        r"\d+(?:\.\d+){2,}(?::\d+)?",  # a version, or an address
+        r"0x[0-9a-fA-F]+",
+    )
+)
+NOT_FINITE = r"[+-]?(?:nan|inf|infinity)(?:\.0)?(?=[mun]?s\b|%|\b)(?![\w(])|[+-]?nan(?=[mun]?s\b)"
+
+# No digit of a word (`top1`, `w2v`, `Acc@1`) or of a hyphenated one (`mAP50-95`) is a number.
+_HYPHENATED = "".join(rf"(?<![A-Za-z_][0-9]{{{digits}}}-)" for digits in range(4))
+TOKEN = re.compile(rf"(?<![\w.@#]){_HYPHENATED}(?:({OPAQUE})|({NUMBER})|((?i:{NOT_FINITE})))")
+OPAQUE_MARK, NUMBER_MARK, NAN_MARK = "\x02", "\x01", "\x03"
+
+
+class Tokens(NamedTuple):
+    """A line split: `literals` has one more element than `marks` and `values`."""
+
+    literals: list[str]
+    marks: str
+    values: list[str]
+
+    @property
+    def shape(self) -> str:
+        """The literals with a mark for each token between them."""
+        out = [self.literals[0]]
+        for mark, literal in zip(self.marks, self.literals[1:], strict=True):
+            out += (mark, literal)
+        return "".join(out)
+
+
+def split(text: str) -> Tokens:
+    """Split a line into literals and tokens."""
+    parts = TOKEN.split(text)
+    if len(parts) == 1:
+        return Tokens(parts, "", [])
+    marks, values = [], []
+    for index in range(1, len(parts), 4):
+        opaque, number, _ = parts[index : index + 3]
+        if opaque is not None:
+            marks.append(OPAQUE_MARK)
+            values.append(opaque)
+        elif number is not None:
+            marks.append(NUMBER_MARK)
+            values.append(number)
+        else:
+            marks.append(NAN_MARK)
+            values.append(parts[index + 2])
+    return Tokens(parts[::4], "".join(marks), values)
+
+
+def value_of(text: str) -> float:
+    """The number that a token stands for, equal to `float(text)` to the last bit.
+
+    Thousands separators are removed; a number too large for a double is infinite, as C reads it.
+    """
+    return float(text.replace(",", "") if "," in text else text)

@@ -1,0 +1,262 @@
+"""Bytes to records: the readable path.
+
+Lines are cut, cleaned and peeled; what is left is read as an object, a table or text. A text line
+is split into literals and numbers, and its meaning, the plan, is made once for each sequence of
+literals. What a line cannot say itself (its step, the names of columns) comes from its writer.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.parse import bar, clean, structured
+from runwatch.parse.cut import Cut
+from runwatch.parse.gate import Row
+from runwatch.parse.ledger import Coverage, Ledger
+from runwatch.parse.literal import first_object
+from runwatch.parse.number import Tokens, split
+from runwatch.parse.plan import SILENT, Evidence, Plan
+from runwatch.parse.prefix import Peeler, Prefix
+from runwatch.parse.quantity import Names, builtin
+from runwatch.parse.record import NOTHING, Record, fill
+from runwatch.parse.shape import understand
+from runwatch.parse.silence import fragments
+from runwatch.parse.table import is_rule
+from runwatch.parse.writer import Writer
+from runwatch.records import Batch
+
+_MAX_SHAPES = 1 << 15
+_DIGITS = re.compile(r"\d+")
+_REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
+_GLUED = re.compile(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
+_LOUD = frozenset(("warning", "error", "critical"))
+_MAX_NESTING = 4  # texts wrapped in texts
+
+
+class Parser:
+    """Reads the streams of one run. `watchwords` are lower-case fragments, digits as `0`, of lines
+    that must not be missed; `year` is for time stamps that do not say theirs."""
+
+    def __init__(
+        self, *, watchwords: Iterable[str] = (), year: int = 1970, names: Names | None = None
+    ) -> None:
+        self._names = names or builtin()
+        self._ledger = Ledger(self._names)
+        self._watchwords = tuple(watchwords)
+        self._peeler = Peeler(year)
+        self._year = year
+        self._plans: dict[str, Plan] = {}
+        self._watched: dict[str, bool] = {}
+        self._writers: dict[tuple[str, int | None], Writer] = {}
+        self._speakers: dict[str, int | None] = {}  # whose line with a prefix was the last
+        self._cuts: dict[str, Cut] = {}
+
+    @property
+    def coverage(self) -> Coverage:
+        """What was read so far and what came of it."""
+        return self._ledger.coverage
+
+    @coverage.setter
+    def coverage(self, past: Coverage) -> None:
+        self._ledger.coverage = past
+
+    def feed(self, chunk: Chunk) -> Batch:
+        """Read the next bytes of a stream; an unfinished last line waits for the rest."""
+        cut = self._cuts.setdefault(chunk.stream.name, Cut(offset=chunk.offset))
+        before = cut.lines
+        for line, text in cut.feed(chunk):
+            self._line(chunk.stream, line, text)
+        self.coverage.bytes += len(chunk.data)
+        self.coverage.lines += cut.lines - before
+        return self._batch(chunk.stream, before + 1, cut.lines)
+
+    def finish(self, stream: Stream) -> Batch:
+        """Give up the unfinished last line and the open table of a stream at its true end."""
+        cut = self._cuts.setdefault(stream.name, Cut())
+        before = cut.lines
+        for line, text in cut.give_up():
+            self._line(stream, line, text)
+        for (name, rank), writer in self._writers.items():
+            if name == stream.name:
+                self._close(stream, rank, writer)
+        self.coverage.lines += cut.lines - before
+        return self._batch(stream, before + 1, cut.lines)
+
+    def cursor(self, stream: Stream) -> Cursor:
+        """Where to go on in a stream after everything fed so far."""
+        return self._cuts[stream.name].cursor
+
+    def state(self) -> dict[str, Any]:
+        """All that the next lines depend on, as plain JSON values."""
+        return {
+            "cuts": {name: cut.state() for name, cut in self._cuts.items()},
+            "speakers": self._speakers,
+            "writers": [[*key, writer.state()] for key, writer in self._writers.items()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up the past that `state` gave; the streams go on at their cursors."""
+        self._cuts = {name: Cut(**cut) for name, cut in state["cuts"].items()}
+        self._speakers = dict(state["speakers"])
+        self._writers = {
+            (name, rank): Writer.restored(writer) for name, rank, writer in state["writers"]
+        }
+
+    def _batch(self, stream: Stream, first: int, last: int) -> Batch:
+        places = (w.place for (name, _), w in self._writers.items() if name == stream.name)
+        return self._ledger.batch(stream, first, last, places)
+
+    # From a line to its texts
+
+    def _line(self, stream: Stream, line: int, text: str) -> None:
+        for drawn in clean.texts(text):
+            if len(drawn) > clean.MAX_TEXT:
+                self.coverage.oversized += 1
+                drawn = drawn[: clean.MAX_TEXT]
+            if not drawn.isspace():
+                self._text(stream, line, drawn, None, 0)
+
+    def _text(self, stream: Stream, line: int, text: str, time: int | None, depth: int) -> None:
+        """Peel one text, see what block it stands in, and read it."""
+        if "[" in text and (m := _GLUED.search(text, 1)):
+            self._text(stream, line, text[: m.start()], time, depth)
+            text = text[m.start() :]
+        said = self._peeler.peel(text)
+        message, behind = bar.normal(said.message)
+        if behind:
+            self._text(stream, line, text[: len(text) - len(said.message)] + message, time, depth)
+            message = behind
+        if message.endswith("cluster]"):
+            message = _REPEATED.sub("", message)
+        rank = self._rank(stream, said, message)
+        said = Prefix(said.time or time, rank, said.level, message, said.deep)
+        writer = self._writer(stream, rank)
+        block = writer.quiet.see(message)
+        if block != "traceback":
+            self._read(stream, line, said, writer, block, depth)
+        if block == "traceback" or said.level in _LOUD or self._is_watched(message):
+            self._ledger.note(line, said, block, writer.place, text.rstrip())
+
+    def _rank(self, stream: Stream, said: Prefix, message: str) -> int | None:
+        """Who wrote a line: as its prefix or stream says, or whom an indented line continues."""
+        rank = stream.rank if said.rank is None else said.rank
+        if said.deep:
+            self._speakers[stream.name] = rank
+        elif message[:1] in " \t}":
+            speaker = self._speakers.get(stream.name, rank)
+            if speaker != rank and self._writer(stream, speaker).continues:
+                return speaker
+        return rank
+
+    # From a text to a record
+
+    def _read(
+        self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str, depth: int
+    ) -> None:
+        message = said.message
+        if writer.table.box(line, message):
+            return
+        if writer.table.boxed:
+            self._close(stream, said.rank, writer)
+        if "{" in message and (found := first_object(message)) is not None:
+            read = structured.read(found[0], found[1], self._names, self._year)
+            time = read.time if said.time is None else said.time
+            if read.text is not None and depth < _MAX_NESTING:
+                for part in read.text.split("\n"):
+                    for drawn in clean.texts(part):
+                        self._text(stream, line, drawn, time, depth + 1)
+                return
+            if read.record is not None:
+                self._take(stream, line, said._replace(time=time), writer, read.record, block)
+                return
+        self._plain(stream, line, said, writer, block)
+
+    def _plain(self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str) -> None:
+        """A text line: by the plan of its shape."""
+        message = bar.undrawn(said.message)
+        tokens = split(message)
+        shape = tokens.shape
+        plan = self._plan(shape, tokens)
+        if plan is SILENT or plan.head:
+            if plan.head:
+                writer.table.header(plan, self._names)
+            if plan.head or not is_rule(message):
+                writer.weigh(NOTHING, message, block)
+            if plan.bar is None:
+                return
+        record = fill(plan, tokens.values, shape)
+        if plan.row and writer.table.head:
+            row = writer.table.row(plan, tokens.values, tokens.literals, self._names)
+            if row.points:
+                record = row._replace(
+                    step=record.step if row.step is None else row.step,
+                    total_steps=record.total_steps, bar=record.bar,
+                )  # fmt: skip
+        self._take(stream, line, said, writer, record, block)
+
+    def _plan(self, shape: str, tokens: Tokens) -> Plan:
+        plan = self._plans.get(shape)
+        if plan is None:
+            if any(fragment in shape for fragment in fragments()):
+                plan = SILENT
+            else:
+                plan = understand(tokens.literals, tokens.marks, self._names)
+            if len(self._plans) >= _MAX_SHAPES:
+                self._plans.clear()
+            self._plans[shape] = plan
+        return plan
+
+    # From a record to points
+
+    def _take(
+        self, stream: Stream, line: int, said: Prefix, writer: Writer, record: Record, block: str
+    ) -> None:
+        """Follow where a record says it is, and keep its points if they count."""
+        rank = said.rank if record.rank is None else record.rank
+        if rank != said.rank:
+            writer = self._writer(stream, rank)
+        record = writer.weigh(record, said.message, block)
+        if block == "code" and record.evidence is Evidence.NONE:
+            return
+        place = writer.place
+        place.follow(record)
+        if record.step is not None and place.step == record.step:
+            self._ledger.reach(rank, record.step, line)
+        if not record.points or record.evidence is Evidence.NONE:
+            return
+        step = place.step if record.step is None else record.step
+        epoch = place.epoch if record.epoch is None else record.epoch
+        row = Row(line, said.time, rank, step, epoch, place.segment, record.training, record.points)
+        rows = writer.gate.passed(record, row)
+        if not rows:
+            self._ledger.unclear(said.message)
+        for passed in rows:
+            self._ledger.keep(stream, passed)
+
+    def _close(self, stream: Stream, rank: int | None, writer: Writer) -> None:
+        """Write the rows of a box that has ended."""
+        for line, record in writer.table.close(self._names):
+            place = writer.place
+            place.follow(record)
+            step = place.step if record.step is None else record.step
+            row = Row(line, None, rank, step, place.epoch, place.segment, True, record.points)
+            self._ledger.keep(stream, row)
+
+    # What lines depend on
+
+    def _is_watched(self, message: str) -> bool:
+        masked = _DIGITS.sub("0", message).lower()
+        seen = self._watched.get(masked)
+        if seen is None:
+            if len(self._watched) >= _MAX_SHAPES:
+                self._watched.clear()
+            seen = self._watched[masked] = any(word in masked for word in self._watchwords)
+        return seen
+
+    def _writer(self, stream: Stream, rank: int | None) -> Writer:
+        key = (stream.name, rank)
+        writer = self._writers.get(key)
+        if writer is None:
+            writer = self._writers[key] = Writer()
+        return writer

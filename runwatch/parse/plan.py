@@ -1,0 +1,54 @@
+"""What a line of one shape means: which of its numbers are measurements, and where it belongs."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class Evidence(IntEnum):
+    """How sure a shape is to report something.
+
+    NONE reports nothing. HELD may be a record or a setting: it counts once the same shape comes
+    again with another number after training began. CLEAR counts at once.
+    """
+
+    NONE = 0
+    HELD = 1
+    CLEAR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A measurement: `slot` is the number of its token in the line.
+
+    A metric may name other tokens of the line as `\\x01slot\\x04` ("AP @[ IoU=…"); they are put in
+    when the plan is filled.
+    """
+
+    slot: int
+    metric: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to take from every line of a shape. Slots count all tokens of the line from 0.
+
+    `bar` is the description of a progress bar, None where there is none. `row` lists the cells of a
+    line that is nothing but values (a slot, or None for a word); `head` the names of a line that is
+    nothing but names.
+    """
+
+    evidence: Evidence = Evidence.NONE
+    fields: tuple[Field, ...] = ()
+    step: int | None = None
+    total_steps: int | None = None
+    epoch: int | None = None
+    total_epochs: int | None = None
+    rank: int | None = None
+    bar: str | None = None
+    row: tuple[int | None, ...] = ()
+    head: tuple[str, ...] = field(default=())
+    training: bool = True  # False where it speaks of evaluation or of something beside training
+
+
+SILENT = Plan()

@@ -1,0 +1,97 @@
+"""One text of a line understood: its measurements with their values, and where it belongs."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runwatch.parse.number import value_of
+from runwatch.parse.plan import Evidence, Plan
+
+_INNER = re.compile("[\x01\x02\x03](\\d+)\x04")
+
+
+class Point(NamedTuple):
+    """A measurement: name and unit as printed."""
+
+    metric: str
+    value: float
+    unit: str
+
+
+class Record(NamedTuple):
+    """What one text says. `key` names its form, for records that must come twice to count.
+
+    `step` is None where the text names none; `bar` is the description of a progress bar;
+    `training` is False where it speaks of evaluation.
+    """
+
+    evidence: Evidence = Evidence.NONE
+    points: tuple[Point, ...] = ()
+    step: int | None = None
+    total_steps: int | None = None
+    epoch: float | None = None
+    total_epochs: int | None = None
+    rank: int | None = None
+    bar: str | None = None
+    training: bool = True
+    key: str = ""
+
+    @property
+    def located(self) -> bool:
+        """Whether the text itself says where in the run it belongs."""
+        return self.step is not None or self.epoch is not None
+
+
+NOTHING = Record()
+
+
+def fill(plan: Plan, values: Sequence[str], key: str) -> Record:
+    """Put the numbers of a line into the plan of its shape."""
+    return Record(
+        plan.evidence,
+        tuple(
+            Point(
+                _named(f.metric, values) if "\x04" in f.metric else f.metric,
+                number(values[f.slot]),
+                f.unit,
+            )
+            for f in plan.fields
+        ),
+        _count(values, plan.step),
+        _count(values, plan.total_steps),
+        None if plan.epoch is None else finite(number(values[plan.epoch])),
+        _count(values, plan.total_epochs),
+        _count(values, plan.rank),
+        plan.bar,
+        plan.training,
+        key,
+    )
+
+
+def _named(metric: str, values: Sequence[str]) -> str:
+    return _INNER.sub(lambda m: values[int(m.group(1))], metric)
+
+
+def number(text: str) -> float:
+    """The value of a token, whatever kind of number it is."""
+    try:
+        return value_of(text)
+    except ValueError:
+        return value_of(text.lower().removesuffix(".0"))
+
+
+def finite(value: float) -> float | None:
+    """The value, or None where it is nan or infinite."""
+    return value if math.isfinite(value) else None
+
+
+def count(value: float | None) -> int | None:
+    """A counter as a whole number; None where it is none or does not fit 64 bits."""
+    if value is None or not math.isfinite(value) or abs(value) >= 2**62:
+        return None
+    return int(value)
+
+
+def _count(values: Sequence[str], slot: int | None) -> int | None:
+    return None if slot is None else count(number(values[slot]))

@@ -1,0 +1,94 @@
+"""From the shape of a text line to its plan: which numbers are axes, which are measurements.
+
+A plan depends on the shape alone, never on a value, so it is made once per shape and holds for
+every line of it.
+"""
+
+import re
+from collections.abc import Sequence
+
+from runwatch.parse.bar import DRAWN, bar_plan
+from runwatch.parse.draft import Draft, assign
+from runwatch.parse.grid import heading, row
+from runwatch.parse.number import NAN_MARK, NUMBER_MARK
+from runwatch.parse.plan import SILENT, Evidence, Plan
+from runwatch.parse.quantity import Names
+from runwatch.parse.text import Sentence, read, speaks_of_eval
+
+_TIMES = re.compile(r"^\W*(?:\w+=\S* )?(?:time|timers?|times) ?\((?:ms|s|us)\)")
+_CODE = re.compile(
+    r"^\s*(?:def|class|import|from|return|if|elif|else|for|while|with|try|raise|assert|print"
+    r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|==|\+=|\{\w|\bargs\."
+)
+_QUOTED_KEY = re.compile(r"""^\s*["'][^"']*["']\s*:\s*,?\s*$""")  # of a pretty-printed object
+
+
+def understand(literals: Sequence[str], marks: str, names: Names) -> Plan:
+    """Make the plan of a shape, given as literals and the marks of the tokens between them."""
+    if NUMBER_MARK not in marks and NAN_MARK not in marks:
+        return heading(literals)
+    bar = next((i for i, text in enumerate(literals) if text.startswith(DRAWN)), 0)
+    if bar and marks[bar - 1] == NUMBER_MARK:
+        return bar_plan(literals, marks, bar, names)
+    sentence = read(literals, marks)
+    draft = Draft()
+    assign(sentence, literals, 0, draft, names)
+    return _finish(draft, sentence, literals, marks, names)
+
+
+def _finish(
+    draft: Draft, sentence: Sentence, literals: Sequence[str], marks: str, names: Names
+) -> Plan:
+    axes = draft.axes
+    text = "".join(literals)
+    located = axes.step is not None or axes.epoch is not None
+    loose = sentence.loose_words + draft.prose
+    evidence = Evidence.NONE
+    if draft.clues >= 2 and draft.weak and all(" " not in f.metric for f in draft.weak):
+        draft.fields = sorted(draft.fields + draft.weak, key=lambda found: found.slot)
+        loose -= len(draft.weak)
+    if _TIMES.match(text):
+        draft.clues, draft.settings = len(draft.fields), 0
+    if _CODE.search(text) or text.startswith("+"):
+        evidence = Evidence.NONE  # source, or a shell's trace of its commands
+    elif draft.fields and (draft.clues or not _QUOTED_KEY.match(text)):
+        evidence = _weigh(draft, loose, located)
+    cells = row(sentence, literals, marks) if not draft.fields else ()
+    return (
+        Plan(
+            evidence=evidence,
+            fields=tuple(draft.fields),
+            step=axes.step,
+            total_steps=axes.total_steps if axes.total_steps is not None else axes.announced_steps,
+            epoch=axes.epoch,
+            total_epochs=axes.total_epochs
+            if axes.total_epochs is not None
+            else axes.announced_epochs,
+            rank=axes.rank,
+            bar=axes.bar,
+            row=cells,
+            training=not speaks_of_eval(text),
+        )
+        if located
+        or draft.fields
+        or cells
+        or axes.rank is not None
+        or axes.announced_steps is not None
+        else SILENT
+    )
+
+
+def _weigh(draft: Draft, loose: int, located: bool) -> Evidence:
+    """How sure the line is to report: what speaks for it against what speaks for prose."""
+    fields = len(draft.fields)
+    if located and draft.clues and loose <= 4 + 2 * fields and draft.settings <= 1 + draft.clues:
+        return Evidence.CLEAR
+    if located and draft.axes.step is not None and fields >= 2 and loose <= 2:
+        return Evidence.CLEAR
+    if draft.clues and not draft.settings and loose <= 1 + fields:
+        return Evidence.CLEAR if draft.sure or fields > 1 else Evidence.HELD
+    if draft.clues > draft.settings and fields >= 3 and loose <= fields:
+        return Evidence.CLEAR
+    if loose <= 2 and (not draft.settings or draft.clues):
+        return Evidence.HELD
+    return Evidence.NONE

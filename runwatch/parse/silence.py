@@ -1,0 +1,64 @@
+"""Where nothing is reported: source listings, tracebacks, dumps of settings and models.
+
+A `Quiet` follows one writer and knows what kind of block its lines stand in.
+"""
+
+import re
+import tomllib
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^\s*[╭┌].*Traceback")
+_FRAME = re.compile(r'^\s+\S|^\s*$|^\s*File "|^During handling|^The above exception|^[│╰╭┌└]')
+_CODE = re.compile(
+    r"^\s*(?:(?:async )?def \w+\(|class \w+[(:]|import \w|from [\w.]+ import |return\b|@\w"
+    r"|elif .*:$|if .*:\s*$|else:\s*$|for .* in .*:|while .*:$|with .* as |try:$|except\b|raise \w"
+    r"|assert |pass$|break$|continue$|\"\"\"|'''|#(?!#)|//|#include|\}\s*$|global |lambda "
+    r"|[\w.\[\]]+ [+\-*/]?= .*[\w)\]]\(|[\w.]+\(.*\)\s*$|.*\bself\.|print0?\()"
+)
+_CODE_LIMIT = 12
+_IN_CODE = 5
+
+
+@dataclass(slots=True)
+class Quiet:
+    """The block that one writer's lines stand in. `code` counts how much the last lines looked
+    like source; `traceback` is 1 inside one and 2 on its last line."""
+
+    code: int = 0
+    traceback: int = 0
+
+    def see(self, message: str) -> str:
+        """Take the next line; the kind of block it stands in: text, traceback or code."""
+        if _TRACEBACK.search(message):
+            self.traceback = 1
+            return "traceback"
+        if self.traceback == 1:
+            if not _FRAME.match(message):
+                self.traceback = 2  # the exception itself
+            return "traceback"
+        if self.traceback == 2:
+            if (
+                message.startswith(("During handling", "The above exception"))
+                or not message.strip()
+            ):
+                return "traceback"
+            self.traceback = 0
+        if _CODE.match(message):
+            self.code = min(_CODE_LIMIT, self.code + 2)
+        elif message.strip():
+            self.code = max(0, self.code - 1)
+        return "code" if self.code >= _IN_CODE else "text"
+
+    def state(self) -> dict[str, Any]:
+        """Plain values to go on from."""
+        return asdict(self)
+
+
+@cache
+def fragments() -> tuple[str, ...]:
+    """What makes a line silent, as `silence.toml` lists it."""
+    text = files("runwatch.parse").joinpath("silence.toml").read_text("utf-8")
+    return tuple(tomllib.loads(text)["fragments"])

@@ -1,0 +1,72 @@
+"""Time stamps of all common kinds as microseconds since 1970, UTC.
+
+A stamp without a zone is taken as UTC; one without a year gets the year that the reader is told.
+A time of day without a date says nothing about when, and gives None.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(kind: str, text: str, year: int) -> int | None:
+    """Read one stamp; None where it is no date after all (month 13, a time of day)."""
+    read = _READERS.get(kind)
+    if read is None:
+        return None
+    try:
+        moment = read(text, year)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _iso(text: str, _year: int) -> datetime:
+    text = text.removesuffix(" UTC")
+    date = text[:10].replace("/", "-").replace(".", "-")
+    clock, zone = text[11:], ""
+    for mark in ("Z", "+", "-"):
+        if (at := clock.find(mark)) > 0:
+            clock, zone = clock[:at].rstrip(), clock[at:]
+            break
+    if len(clock) > 8 and clock[8] in ",:":
+        clock = f"{clock[:8]}.{clock[9:]}"
+    return datetime.fromisoformat(f"{date}T{clock[:15]}{zone}")
+
+
+def _glog(text: str, year: int) -> datetime:
+    date, clock = text.split()
+    return datetime.fromisoformat(f"{year}-{date[:-2]:0>2}-{date[-2:]}T{clock[:15]}")
+
+
+def _slash(text: str, year: int) -> datetime:
+    date, clock = text.split()
+    month, day, *rest = date.split("/")
+    if rest:
+        year = int(rest[0]) + (2000 if len(rest[0]) == 2 else 0)
+    return datetime.fromisoformat(f"{year:04}-{month}-{day}T{clock}")
+
+
+def _syslog(text: str, year: int) -> datetime:
+    month, day, clock = text.split()
+    number = _MONTHS.index(month.lower()) + 1
+    return datetime.fromisoformat(f"{year}-{number:02}-{int(day):02}T{clock}")
+
+
+def _unix(text: str, _year: int) -> datetime:
+    seconds = float(text)
+    return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)
+
+
+_READERS: dict[str, Callable[[str, int], datetime]] = {
+    "time": _iso,
+    "glog": _glog,
+    "slash": _slash,
+    "syslog": _syslog,
+    "epoch": _unix,
+}

@@ -1,0 +1,222 @@
+"""Records printed as objects: nested keys joined with `.`, list items numbered, quoted numbers.
+
+A few shapes wrap something else: a line of text in a container's JSON, a message in a structured
+logger's, an MLPerf event with its name in `key`. What they wrap is what counts.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from runwatch.parse import stamp, unit
+from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
+from runwatch.parse.plan import Evidence
+from runwatch.parse.quantity import Names
+from runwatch.parse.record import Point, Record, count, finite, number
+
+_TEXT_KEYS = ("log", "textPayload", "message", "msg", "MESSAGE", "event", "text", "jsonPayload")
+_TIME_KEYS = ("time", "timestamp", "ts", "@timestamp", "asctime", "datetime", "date", "created")
+_META = frozenset(
+    ("stream", "severity", "level", "levelname", "lineno", "line", "pid", "process", "thread", "ts",
+     "time_ms", "file", "filename", "insertId", "receiveTimestamp", "time", "timestamp", "created",
+     "msecs", "relativeCreated", "_runtime", "_timestamp", "levelno", "hostname", "logger")
+)  # fmt: skip
+_EVAL = re.compile(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$)", re.I)
+_MAX_ITEMS = 32  # a longer list is data, not measurements
+
+
+@dataclass(slots=True)
+class Unwrapped:
+    """An object read: its record, or the text it wraps with the time and level around it."""
+
+    record: Record | None = None
+    text: str | None = None
+    time: int | None = None
+    level: str | None = None
+
+
+@dataclass(slots=True)
+class _Found:
+    points: list[Point] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    words: int = 0  # values that are text
+    step: float | None = None
+    step_claim: int = 0
+    total_steps: float | None = None
+    epoch: float | None = None
+    total_epochs: float | None = None
+    rank: float | None = None
+
+
+def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
+    """Understand an object and the text in front of it."""
+    if not isinstance(value, dict):
+        return Unwrapped()
+    if "key" in value and "value" in value and ("time_ms" in value or "metadata" in value):
+        return _event(str(value["key"]), value, names)
+    if "value" in value and (m := _NAMED_VALUE.search(before)):
+        seconds = None if m.group(1) is None else float(m.group(1))
+        return _event(m.group(2), value, names, seconds)
+    time, level = (
+        _when(value, year),
+        value.get("level") or value.get("levelname") or value.get("severity"),
+    )
+    text = next((value[k] for k in _TEXT_KEYS if isinstance(value.get(k), str)), None)
+    if text is not None and _is_wrapper(value, names):
+        return Unwrapped(text=text, time=time, level=level if isinstance(level, str) else None)
+    payload = value.get("jsonPayload")
+    if isinstance(payload, dict):
+        inner = read("", payload, names, year)
+        inner.time = time if inner.time is None else inner.time
+        return inner
+    found = _Found()
+    _flatten("", value, found, names)
+    return Unwrapped(_record(before, found, names), time=time)
+
+
+_NAMED_VALUE = re.compile(r"(?::::MLL (\d+\.\d+) |^)([\w./-]+): ?$")
+
+
+def _event(
+    key: str, value: dict[str, Any], names: Names, seconds: float | None = None
+) -> Unwrapped:
+    """An MLPerf event: the measurement's name is a value, its place in the run is metadata."""
+    found = _Found()
+    metadata = value.get("metadata", value)
+    if isinstance(metadata, dict):
+        for name in ("step", "step_num", "samples_count", "epoch_num", "first_epoch_num", "epoch"):
+            at = metadata.get(name)
+            if not isinstance(at, (int, float)) or isinstance(at, bool):
+                if name == "step" and isinstance(at, list) and len(at) == 2:
+                    found.epoch, found.step = float(at[0]), float(at[1])
+                continue
+            if "epoch" in name:
+                found.epoch = float(at) if found.epoch is None else found.epoch
+            elif found.step is None:
+                found.step = float(at)
+    inner = value.get("value")
+    if isinstance(inner, dict):
+        for name, number_ in inner.items():
+            _leaf(name, number_, found, None)
+    else:
+        _leaf(key, inner, found, None)
+    milliseconds = value.get("time_ms", None if seconds is None else seconds * 1000)
+    time = int(milliseconds * 1000) if isinstance(milliseconds, (int, float)) else None
+    evidence = Evidence.CLEAR if found.points else Evidence.NONE
+    training = not _EVAL.search(key)
+    return Unwrapped(
+        Record(
+            evidence, tuple(found.points), count(found.step), None, found.epoch,
+            training=training, key=f"event {key}",
+        ),
+        time=time,
+    )  # fmt: skip
+
+
+def _is_wrapper(value: dict[str, Any], names: Names) -> bool:
+    """Whether everything beside the text is bookkeeping."""
+    return not any(
+        isinstance(v, (int, float)) and not isinstance(v, bool) and k not in _META
+        and (names.quantity(k) is not None or names.axis(k) is not None)
+        for k, v in value.items()
+    )  # fmt: skip
+
+
+def _when(value: dict[str, Any], year: int) -> int | None:
+    for key in _TIME_KEYS:
+        said = value.get(key)
+        if isinstance(said, str) and said[:4].isdigit() and len(said) >= 19:
+            if (time := stamp.microseconds("time", said, year)) is not None:
+                return time
+        elif isinstance(said, (int, float)) and not isinstance(said, bool) and said > 1e9:
+            return stamp.microseconds("epoch", str(said), year)
+    return None
+
+
+def _flatten(prefix: str, value: dict[str, Any], found: _Found, names: Names) -> None:
+    for key, item in value.items():
+        name = f"{prefix}.{key}" if prefix else key
+        if isinstance(item, dict):
+            _flatten(name, item, found, names)
+        elif isinstance(item, (list, tuple)):
+            if len(item) <= _MAX_ITEMS and all(_numeric(i) for i in item):
+                for index, part in enumerate(item):
+                    _leaf(f"{name}.{index}", part, found, None)
+            else:
+                found.words += 1
+        elif key in _META and not prefix and names.quantity(key) is None:
+            continue
+        else:
+            _leaf(name, item, found, names)
+
+
+def _numeric(item: Any) -> bool:
+    return isinstance(item, (int, float)) and not isinstance(item, bool)
+
+
+def _leaf(name: str, item: Any, found: _Found, names: Names | None) -> None:
+    """Take one value: an axis, a measurement, or nothing."""
+    suffix = ""
+    if isinstance(item, str):
+        tokens = split(item.strip())
+        if tokens.marks not in (NUMBER_MARK, NAN_MARK) or tokens.literals[0]:
+            found.words += bool(item) and not tokens.marks
+            return
+        suffix, rest = unit.take(tokens.literals[1])
+        if rest:
+            found.words += 1
+            return
+        value = number(tokens.values[0])
+    elif _numeric(item):
+        try:
+            value = float(item)
+        except OverflowError:
+            value = float("inf") if item > 0 else float("-inf")
+    else:
+        return
+    found.keys.append(name)
+    if names is not None and _axis(name, value, found, names):
+        return
+    found.points.append(Point(name, value, suffix))
+
+
+def _axis(name: str, value: float, found: _Found, names: Names) -> bool:
+    axis = names.axis(name)
+    if axis is None:
+        return False
+    if axis == "step":
+        claim = 2 if names.is_global(name) else 1
+        if claim > found.step_claim:
+            found.step, found.step_claim = finite(value), claim
+        return claim == 1
+    if axis == "epoch":
+        found.epoch = finite(value) if found.epoch is None else found.epoch
+    elif axis == "rank":
+        found.rank = finite(value)
+    elif axis == "total_steps":
+        found.total_steps = finite(value)
+    else:
+        found.total_epochs = finite(value)
+    return True
+
+
+def _record(before: str, found: _Found, names: Names) -> Record:
+    clues = settings = 0
+    for point in found.points:
+        rule = names.quantity(point.metric)
+        clues += rule is not None and rule.clue
+        settings += rule is None and names.is_setting(point.metric)
+    located = found.step is not None or found.epoch is not None
+    evidence = Evidence.NONE
+    numeric = settings + found.words <= len(found.points)
+    if not found.points:
+        pass
+    elif (clues and (located or numeric)) or (found.step is not None and numeric):
+        evidence = Evidence.CLEAR
+    elif found.words <= len(found.points):
+        evidence = Evidence.HELD
+    return Record(
+        evidence, tuple(found.points), count(found.step), count(found.total_steps), found.epoch,
+        count(found.total_epochs), count(found.rank), None, not _EVAL.search(before),
+        "{" + ",".join(found.keys) + "}",
+    )  # fmt: skip

@@ -1,0 +1,123 @@
+"""Tables: columns under a header row, and boxes of key and value.
+
+    epoch  train_loss  valid_loss          | rollout/      |        |
+    0      2.31        2.20                |    ep_rew_mean | -1.2e3 |
+
+The names are in another line than the numbers, so a `Table` remembers them for one writer.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from runwatch.parse import unit
+from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
+from runwatch.parse.plan import Evidence, Plan
+from runwatch.parse.quantity import Names
+from runwatch.parse.record import NOTHING, Point, Record, count, finite, number
+
+_EDGES = "|│┃"
+_RULE = re.compile(r"^[\s|│┃+\-=─━═┄┈╭╮╰╯├┤┬┴┼┌┐└┘┏┓┗┛┡┩╇━╞╡╪:]+$")
+
+
+@dataclass(slots=True)
+class Table:
+    """What one writer's table needs from the lines before: column names, a box's section."""
+
+    head: list[str] = field(default_factory=list)
+    section: str = ""
+    boxed: list[list[Any]] = field(default_factory=list)  # [line, name, value, unit] of an open box
+
+    def header(self, plan: Plan, names: Names) -> bool:
+        """Take a line that is nothing but names, if its names are those of measurements."""
+        if not plan.head or not any(
+            names.axis(name) is not None or _clue(name, names) for name in plan.head
+        ):
+            return False
+        if not any(_clue(name, names) for name in plan.head):
+            return False
+        self.head = list(plan.head)
+        return True
+
+    def row(self, plan: Plan, values: list[str], literals: list[str], names: Names) -> Record:
+        """A line of bare values under the header, or nothing."""
+        cells = plan.row
+        if not self.head or len(cells) != len(self.head):
+            return NOTHING
+        points = []
+        step = epoch = None
+        for name, slot in zip(self.head, cells, strict=True):
+            if slot is None:
+                continue
+            value = number(values[slot])
+            axis = names.axis(name)
+            if axis == "epoch":
+                epoch = finite(value)
+            elif axis == "step":
+                step = count(value)
+            else:
+                points.append(Point(name, value, unit.take(literals[slot + 1])[0]))
+        return Record(
+            Evidence.CLEAR if points else Evidence.NONE, tuple(points), step, epoch=epoch,
+            key="row " + " ".join(self.head),
+        )  # fmt: skip
+
+    def box(self, line: int, message: str) -> bool:
+        """Take a line of a box; False where the line is none."""
+        text = message.strip()
+        if len(text) < 3 or text[0] not in _EDGES or text[-1] not in _EDGES:
+            return False
+        cells = [cell.strip() for cell in re.split(f"[{_EDGES}]", text[1:-1])]
+        if len(cells) == 1:
+            cells = re.split(r"\s{2,}", cells[0])
+        if len(cells) != 2:
+            return False
+        name, said = cells
+        indented = re.match(r"[|│┃]\s{2,}", text) is not None
+        if not said:
+            self.section = name if name.endswith("/") else ""
+            return True
+        tokens = split(said)
+        if not name or tokens.marks not in (NUMBER_MARK, NAN_MARK) or tokens.literals[0]:
+            return bool(self.boxed)
+        suffix, rest = unit.take(tokens.literals[1])
+        if not rest:
+            full = f"{self.section}{name}" if self.section and indented else name
+            self.boxed.append([line, full, number(tokens.values[0]), suffix])
+        return True
+
+    def close(self, names: Names) -> list[tuple[int, Record]]:
+        """End an open box: its rows as records by line, if the box reports measurements."""
+        rows, self.boxed, self.section = self.boxed, [], ""
+        if not rows:
+            return []
+        clues = sum(_clue(name, names) for _, name, _, _ in rows)
+        settings = sum(
+            not _clue(name, names) and names.is_setting(name.rsplit("/", 1)[-1])
+            for _, name, _, _ in rows
+        )
+        if not clues or settings > 2 * clues:
+            return []
+        step: int | None = None
+        for _, name, value, _ in rows:
+            short = name.rsplit("/", 1)[-1]
+            if names.axis(short) == "step" and (step is None or names.is_global(short)):
+                step = count(value)
+        return [
+            (line, Record(Evidence.CLEAR, (Point(name, value, suffix),), step, key=f"box {name}"))
+            for line, name, value, suffix in rows
+        ]
+
+    def state(self) -> dict[str, Any]:
+        """Plain values to go on from."""
+        return {"head": self.head, "section": self.section, "boxed": self.boxed}
+
+
+def is_rule(message: str) -> bool:
+    """Whether a line is only the drawing of a table."""
+    return _RULE.match(message) is not None
+
+
+def _clue(name: str, names: Names) -> bool:
+    rule = names.quantity(name)
+    return rule is not None and rule.clue

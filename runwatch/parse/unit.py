@@ -1,0 +1,31 @@
+"""The suffix of a number: `ms`, `%`, `GiB`, `tokens/s`. It is kept as printed, never scaled by."""
+
+import re
+
+_RATE = (
+    r"(?:[A-Za-z]{1,12}|µs)\s?/\s?(?:s|sec|secs|second|seconds|it|iter|step|sample|seq|batch|epoch|"
+    r"image|img|GPU|gpu|device|min|hour|token|tok)\b(?:/(?:GPU|gpu|device|chip|s|sec))?"
+    r"|/\s?(?:s|sec|step|it|GPU)\b|(?:tokens|samples|images|steps|examples) per (?:second|sec)\b"
+)
+_CLOSE = (
+    r"%|[munµ]s|secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|"
+    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhx]|billion|million|bytes|tks/s|dB|W|C"
+)
+# Right behind the number, whatever follows that is no word: `12ms`, `61.25GiB(77%)`, `0.59M`.
+_TIGHT = re.compile(rf"(?:{_RATE}|{_CLOSE})(?![\w/])|[kKMG] ?(?:{_RATE})")
+# After a blank only where no name of the next number can be meant: at the end, at a separator.
+_LOOSE = re.compile(
+    rf" ((?:[kKMGB] )?{_RATE}|(?:{_CLOSE}|seconds|examples|samples|tokens|params|MFLOPS)(?![\w/]))"
+    r"(?=$|\s*[,;|)\]}\n\t]| {2,}| -|\.(?:\s|$)|\s+(?:and|per|total)\b)"
+)
+
+
+def take(text: str) -> tuple[str, str]:
+    """The unit at the start of what follows a number, and the rest: `("ms", ", mfu ")`."""
+    if not text:
+        return "", ""
+    if m := _TIGHT.match(text):
+        return m.group().strip(), text[m.end() :]
+    if text[0] == " " and (m := _LOOSE.match(text)):
+        return m.group(1).strip(), text[m.end() :]
+    return "", text

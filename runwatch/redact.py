@@ -1,0 +1,73 @@
+"""Take secrets out of texts before they are kept: passwords, tokens, keys of known services.
+
+What a secret looks like is data (`redact.toml`). It finds what is obvious, not everything: a bare
+password in a sentence looks like any word.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
+
+MARK = "[redacted]"
+
+
+@dataclass(frozen=True)
+class Secret:
+    """One kind of secret. Texts without any of the lower-case `hints` cannot hold it.
+
+    The group `before` of the pattern is kept, the rest of the match is the secret.
+    """
+
+    name: str
+    hints: tuple[str, ...]
+    pattern: str
+    samples: tuple[tuple[str, str], ...] = ()
+    silent: tuple[str, ...] = ()
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """Compiled when first hinted at: most texts never need it."""
+        return re.compile(self.pattern)
+
+    def taken_out(self, text: str) -> str:
+        """The text with the mark in place of each secret of this kind."""
+        return self.compiled.sub(lambda m: (m.groupdict().get("before") or "") + MARK, text)
+
+
+@cache
+def secrets() -> tuple[Secret, ...]:
+    """The kinds we know, in the order in which they are taken out."""
+    known = tomllib.loads(resources.files("runwatch").joinpath("redact.toml").read_text("utf-8"))
+    return tuple(
+        Secret(
+            name=secret["name"],
+            hints=tuple(secret["hints"]),
+            pattern=secret["pattern"],
+            samples=tuple((before, after) for before, after in secret["samples"]),
+            silent=tuple(secret.get("silent", ())),
+        )
+        for secret in known["secret"]
+    )
+
+
+def redact(text: str) -> str:
+    """The text without its obvious secrets; twice is the same as once."""
+    lower = text.lower()
+    for secret in secrets():
+        if any(hint in lower for hint in secret.hints):
+            text = secret.taken_out(text)
+    return text
+
+
+def redacted(value: Any) -> Any:
+    """A JSON value with every text in it redacted, keys too."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redacted(key): redacted(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(inner) for inner in value]
+    return value

@@ -1,0 +1,147 @@
+"""Batches turned into the rows that are stored, before the file is opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from runwatch.chunk import Cursor
+from runwatch.redact import redact
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from runwatch.records import Batch
+
+# stream, rank, metric, unit, quantity: what all the points of a series share
+Series: TypeAlias = tuple[str, int | None, str, str | None, str | None]
+
+TEXT_LIMIT = 10_000  # characters kept of one line
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """`points` name their series by its place in `series`; Counters are by stream name."""
+
+    series: Sequence[Series]
+    points: pa.Table | None
+    lines: pa.Table | None
+    ranks: Mapping[str, int | None]
+    point_counts: Mapping[str, int]
+    tail_counts: Mapping[str, int]
+    last_lines: Mapping[str, int]
+
+
+def rows(batches: Iterable[Batch], cursors: Mapping[str, Cursor]) -> Rows:
+    """What the batches hold, texts redacted, rows beyond their stream's cursor marked as tail."""
+    import pyarrow as pa
+
+    numbers: dict[Series, int] = {}
+    points, lines = [], []
+    ranks: dict[str, int | None] = {}
+    point_counts, tail_counts = Counter[str](), Counter[str]()
+    last_lines: dict[str, int] = {}
+    for batch in batches:
+        stream, size = batch.stream.name, batch.points.num_rows
+        ranks[stream] = batch.stream.rank
+        if batch.last_line >= batch.first_line:
+            last_lines[stream] = batch.last_line
+        end = cursors[stream].lines if stream in cursors else None
+        if size:
+            tail, beyond = _tail(batch.points.column("line"), end)
+            point_counts[stream] += size - beyond
+            tail_counts[stream] += beyond
+            points.append(_points(batch, numbers, tail))
+            last_lines.setdefault(stream, 0)
+        if batch.lines.num_rows:
+            lines.append(_lines(batch, _tail(batch.lines.column("line"), end)[0]))
+            last_lines.setdefault(stream, 0)
+    return Rows(
+        series=list(numbers),
+        points=pa.Table.from_batches(points) if points else None,
+        lines=pa.Table.from_batches(lines) if lines else None,
+        ranks=ranks,
+        point_counts=point_counts,
+        tail_counts=tail_counts,
+        last_lines=last_lines,
+    )
+
+
+def _tail(line: Any, end: int | None) -> tuple[Any, int]:
+    """Which rows come from lines that were not complete, and how many; lines are in order."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if end is None or line[-1].as_py() <= end:
+        return pa.repeat(False, len(line)), 0
+    tail = pc.greater(line, pa.scalar(end, pa.int64()))
+    return tail, pc.sum(tail).as_py()
+
+
+def _points(batch: Batch, numbers: dict[Series, int], tail: Any) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    kept = ("line", "time", "step", "epoch", "value", "segment")
+    columns = [_series(batch, numbers), *(batch.points.column(name) for name in kept), tail]
+    return pa.record_batch(columns, names=["series", *kept, "tail"])
+
+
+def _series(batch: Batch, numbers: dict[Series, int]) -> Any:
+    """The number of each point's series; new ones are added to `numbers`.
+
+    The four columns are packed into one integer, as digits to the bases of their sizes, because
+    hashing one integer a point is several times faster than joining on four texts.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words: list[Any] = [batch.points.column(name) for name in ("metric", "unit", "quantity")]
+    ranks: Any = pc.dictionary_encode(batch.points.column("rank"))
+    packed: Any = pa.repeat(pa.scalar(0, pa.int64()), batch.points.num_rows)
+    for column in (ranks, *words):
+        digit = pc.fill_null(pc.add(column.indices.cast(pa.int64()), 1), 0)  # 0 stands for null
+        packed = pc.add(pc.multiply(packed, len(column.dictionary) + 1), digit)
+    found: Any = pc.dictionary_encode(packed)
+    texts = [[None, *column.dictionary.to_pylist()] for column in (ranks, *words)]
+    local = [
+        numbers.setdefault(_key(batch.stream.name, texts, number), len(numbers))
+        for number in found.dictionary.to_pylist()
+    ]
+    return pa.array(local, pa.int32()).take(found.indices)
+
+
+def _key(stream: str, texts: Sequence[Sequence[Any]], packed: int) -> Series:
+    values = []
+    for column in reversed(texts):
+        packed, digit = divmod(packed, len(column))
+        values.append(column[digit])
+    quantity, unit, metric, rank = values
+    return stream, rank, redact(metric), unit and redact(unit), quantity
+
+
+def _lines(batch: Batch, tail: Any) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    size = batch.lines.num_rows
+    texts: Any = batch.lines.column("text")
+    kept_texts = [kept_text(text) for text in texts.to_pylist()]
+    kept = ("line", "time", "rank", "step", "segment")
+    level = batch.lines.column("level").cast(pa.string())
+    columns = [
+        pa.repeat(batch.stream.name, size),
+        *(batch.lines.column(name) for name in kept),
+        level,
+        pa.array(kept_texts, pa.string()),
+        tail,
+    ]
+    return pa.record_batch(columns, names=["stream", *kept, "level", "text", "tail"])
+
+
+def kept_text(text: str) -> str:
+    """What is stored of a line: without secrets, and not more of it than a person would read."""
+    if len(text) > TEXT_LIMIT:
+        cut = len(text) - TEXT_LIMIT
+        return f"{redact(text[:TEXT_LIMIT])}… ({cut} more characters)"
+    return redact(text)

@@ -1,0 +1,120 @@
+"""Words in, exit codes out."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import runwatch
+from runwatch.cli import main
+from runwatch.cli.words.grammar import names
+
+HEAVY = {"duckdb", "numba", "numpy", "orjson", "pyarrow", "polars", "regex", "rich", "shtab"}
+
+
+def run(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the program as people do."""
+    command = [sys.executable, "-m", "runwatch", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)  # type: ignore[call-overload]
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--version` prints the name and the version."""
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"runwatch {runwatch.__version__}\n"
+
+
+def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--help` lists each command with one line."""
+    assert main(["--help"]) == 0
+    listing = capsys.readouterr().out.partition("commands:\n")[2].partition("\n\n")[0]
+    listed = dict(line.split(maxsplit=1) for line in listing.splitlines())
+    assert names() == list(listed)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_command_explains_itself_with_examples(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`COMMAND --help` shows what it does and examples that begin with the program's name."""
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: runwatch {name}")
+    assert f"runwatch {name}" in text.partition("examples:\n")[2]
+
+
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in names())])
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    """The quickest answer must not wait for Arrow, DuckDB, Numba or rich."""
+    code = f"""
+import contextlib, io, sys
+from runwatch.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main({words!r})
+print(*{{name.split(".")[0] for name in sys.modules}})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set() == HEAVY & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (["scna", "x"], "unknown command 'scna'", "did you mean `runwatch scan`?"),
+        (["--vresion"], "unknown option '--vresion'", "`runwatch --help` lists the commands"),
+        (["scan", "x", "--jsno"], "unknown option '--jsno'", "did you mean --json?"),
+        (["scan", "--jsno"], "unknown option '--jsno'", "did you mean --json?"),
+        (["scan"], "the following arguments are required: PATH", "`runwatch scan --help`"),
+        (["parse", "x", "--to", "xml"], "argument --to: invalid choice: 'xml'", "--help"),
+        (["parse", "x", "--json"], "--json goes with --summary", "--to jsonl"),
+    ],
+)
+def test_wrong_words_end_with_2_and_a_hint(
+    words: list[str], error: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistyped word names its closest relative; nothing goes to stdout."""
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, second = err.splitlines()
+    assert first.startswith(f"error: {error}")
+    assert second.startswith("hint: ")
+    assert hint in second
+
+
+def test_a_log_in_place_of_a_command_is_understood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`runwatch train.log` is told to be `runwatch scan train.log`."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.log").write_text("step 1 loss 2\n")
+    assert main(["train.log"]) == 2
+    assert "did you mean `runwatch scan train.log`?" in capsys.readouterr().err
+
+
+def test_no_words_show_the_overview_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script whose command went missing must notice."""
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("usage: runwatch COMMAND")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """`runwatch … | head -1` ends quietly."""
+    command = f'"{sys.executable}" -m runwatch completion bash | head -1'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_the_options(shell: str) -> None:
+    """The script names the commands and their options."""
+    done = run("completion", shell)
+    assert done.returncode == 0
+    assert {"scan", "no-store"} <= set(re.split(r"[^\w-]+|--", done.stdout))

@@ -1,0 +1,102 @@
+"""`runwatch scan` from words to answer, with all rooms behind it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runwatch.cli import main
+from tests.conftest import ROOT
+
+EXAMPLE = str(ROOT / "examples" / "eight-ranks")
+HEALTHY = "".join(f"step {i}/100 | loss {3 - i / 50:.4f}\n" for i in range(1, 101))
+
+
+def test_the_example_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rank 5's memory is the cause, the timeouts of ranks 0 to 3 are echoes, and the code is 1."""
+    assert main(["scan", EXAMPLE, "--json", "--no-store"]) == 1
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    cause = run["root_cause"]
+    assert (cause["kind"], cause["rank"]) == ("cuda_oom", 5)
+    assert cause["stream"].endswith("rank_5/stderr.log")
+    assert (run["decision"], run["steps"]["last"], run["steps"]["total"]) == ("NO-GO", 830, 5000)
+    timeouts = [one for one in run["findings"] if one["kind"] == "nccl_timeout"]
+    assert {one["role"] for one in timeouts} <= {"follow-on", "symptom", "confirmation"}
+
+
+def test_findings_cite_lines_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each evidence line stands in its file, at or near the line that is named."""
+    main(["scan", EXAMPLE, "--json", "--no-store"])
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    for one in run["findings"]:
+        lines = (Path(EXAMPLE) / one["stream"]).read_text().splitlines()
+        assert 1 <= one["line"] <= one["last_line"] <= len(lines)
+        assert any(text in line or line in text for text in one["evidence"] for line in lines)
+
+
+def test_several_runs_are_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A path that cannot be read is told, the others are scanned, and the code is 2."""
+    healthy = tmp_path / "healthy.log"
+    healthy.write_text(HEALTHY)
+    missing = str(tmp_path / "missing.log")
+    assert main(["scan", missing, str(healthy), "--json", "--no-store"]) == 2
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert [run["target"] for run in document["runs"]] == [str(healthy)]
+    assert [error["target"] for error in document["errors"]] == [missing]
+    assert err.startswith("error: ")
+    assert "hint: " in err
+
+
+def test_a_scan_is_told_again_by_show(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was stored is what was said, and a second scan doubles nothing."""
+    main(["scan", EXAMPLE])
+    first = capsys.readouterr().out
+    main(["show", "last"])
+    assert capsys.readouterr().out == first
+    query = "SELECT count(*) AS n FROM points"
+    main(["sql", query, "--format", "json"])
+    before = capsys.readouterr().out
+    assert main(["scan", EXAMPLE]) == 1
+    capsys.readouterr()
+    main(["sql", query, "--format", "json"])
+    assert capsys.readouterr().out == before
+    assert json.loads(before)[0]["n"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("binary.log", bytes(range(256)) * 64), ("cut.log.gz", b"\x1f\x8b\x08\x00broken")],
+)
+def test_what_is_no_log_is_an_error(
+    name: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One clear error with the file's name, and code 2."""
+    place = tmp_path / name
+    place.write_bytes(content)
+    assert main(["scan", str(place), "--no-store"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert name in err
+    assert "Traceback" not in err
+
+
+def test_the_answer_can_go_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-o FILE` holds the same JSON, and stdout stays empty."""
+    place = tmp_path / "answer.json"
+    main(["scan", EXAMPLE, "--json", "--no-store", "-o", str(place)])
+    assert capsys.readouterr().out == ""
+    assert len(json.loads(place.read_text())["runs"]) == 1
+
+
+def test_a_history_out_of_reach_does_not_hide_the_answer(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run is told, the trouble too, and the code says that something was out of reach."""
+    (home / "history.duckdb").write_bytes(b"this is no database" * 999)
+    assert main(["scan", EXAMPLE, "--json"]) == 3
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert document["runs"][0]["root_cause"]["rank"] == 5
+    assert [error["exit_code"] for error in document["errors"]] == [3]
+    assert err.startswith("error: ")

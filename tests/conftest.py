@@ -1,0 +1,26 @@
+"""What all tests share: a history of their own, and the folder of real logs where there is one."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh, empty folder for the history, so that no test touches the user's own."""
+    folder = tmp_path_factory.mktemp("history")
+    monkeypatch.setenv("RUNWATCH_HOME", str(folder))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the corpus of real logs; tests that ask for it skip where there is none."""
+    folder = Path(os.environ.get("RUNWATCH_SHARED", ROOT.parent / "shared"))
+    if not (folder / "corpus").is_dir():
+        pytest.skip(f"no corpus of real logs in {folder}; RUNWATCH_SHARED can name another folder")
+    return folder

@@ -1,0 +1,136 @@
+"""The mistakes that readers of logs make, and what is right: one fact each."""
+
+import math
+
+import pytest
+
+from runwatch.chunk import Chunk
+from runwatch.parse import Parser
+from runwatch.parse.clean import MAX_TEXT
+from tests.parse.reading import RUN, points, said
+
+
+def test_nan_and_infinity_in_json_are_values() -> None:
+    """They neither drop the line nor the rest of the file."""
+    found = said(
+        '{"step": 1, "loss": NaN}\n{"step": 2, "loss": -Infinity}\n{"step": 3, "loss": 1}\n'
+    )
+    assert [1, 2, 3] == [line for line, _, _ in found]
+    assert math.isnan(found[0][2])
+    assert -math.inf == found[1][2]
+
+
+def test_a_bad_line_costs_only_itself() -> None:
+    """A torn JSON line between two good ones voids neither."""
+    assert [(1, "loss", 2.0), (3, "loss", 1.0)] == said(
+        '{"step": 1, "loss": 2.0}\n{"step": 2, "lo\n{"step": 3, "loss": 1.0}\n'
+    )
+
+
+def test_a_key_may_appear_at_any_time_and_values_are_doubles() -> None:
+    """Nothing is fixed by the first lines."""
+    found = said('{"step": 1, "loss": 3}\n{"step": 2, "loss": 2.75, "late": 0.5}\n')
+    assert [(1, "loss", 3.0), (2, "loss", 2.75), (2, "late", 0.5)] == found
+
+
+def test_an_unfinished_last_line_waits() -> None:
+    """It is read when its end has come, and given up only at the end of the input."""
+    parser = Parser()
+    assert 0 == parser.feed(Chunk(RUN, b"step 1 loss 2.", 0)).points.num_rows
+    assert [2.5] == parser.feed(Chunk(RUN, b"5\nstep 2 loss 1", 14)).points.column(
+        "value"
+    ).to_pylist()
+    assert [1.0] == parser.finish(RUN).points.column("value").to_pylist()
+
+
+def test_runs_of_nul_bytes_are_skipped() -> None:
+    """A megabyte of them in front of a line, as copytruncate leaves it, costs nothing of it."""
+    assert [(1, "loss", 2.0)] == said(b"\x00" * 1_000_000 + b"step 1 loss 2.0\n")
+
+
+def test_a_huge_line_is_cut_counted_and_left_behind() -> None:
+    """Reading goes on at the next newline, and the coverage tells."""
+    parser = Parser()
+    text = b"x" * (3 * MAX_TEXT) + b"\nstep 1 loss 2.0\n"
+    batches = [parser.feed(Chunk(RUN, text[i : i + 65536], i)) for i in range(0, len(text), 65536)]
+    assert [2] == [n for batch in batches for n in batch.points.column("line").to_pylist()]
+    assert 1 == parser.coverage.oversized
+
+
+def test_every_redraw_of_a_bar_counts_under_its_lines_number() -> None:
+    """A progress bar of megabytes on one line is read redraw by redraw."""
+    bar = "".join(f"\r 1%|# | {i}/9000 [00:01<00:20, 4.5it/s, loss={i}.5]" for i in range(9000))
+    found = [row for row in said("start\n" + bar + "\n") if row[1] == "loss"]
+    assert [(2, "loss", i + 0.5) for i in range(9000)] == found
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "gbk", "utf-16-le"])
+def test_no_encoding_stops_a_file(encoding: str) -> None:
+    """Bytes that are no UTF-8 leave the lines around them readable."""
+    odd = (
+        "\u00e9\u00e8".encode("latin-1")
+        if encoding == "latin-1"
+        else "\u4e2d\u6587".encode(encoding)
+    )
+    assert [(1, "loss", 2.0), (3, "loss", 1.0)] == said(
+        b"step 1 loss 2.0\n" + odd.replace(b"\n", b"") + b"\nstep 2 loss 1.0\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["lr=3e-4", "lr: 3E-04", "lr=.0003", "lr: +3.0e-4"])
+def test_exponents_are_numbers(text: str) -> None:
+    """Every float that C prints is read whole."""
+    assert [0.0003] == [
+        value for _, metric, value in said(f"step 1 {text} loss: 2\n") if metric == "lr"
+    ]
+
+
+def test_a_traceback_voids_nothing() -> None:
+    """The record before it stays, its own lines are silent, the record behind it is read."""
+    text = (
+        "step 1 loss 2.0\nTraceback (most recent call last):\n"
+        '  File "a.py", line 3, in f\n    loss = 4.0\nValueError: loss: 5.0\nstep 2 loss 1.0\n'
+    )
+    assert [(1, "loss", 2.0), (6, "loss", 1.0)] == said(text)
+
+
+def test_crlf_is_one_line_end_even_when_cut_in_two() -> None:
+    """A carriage return at the end of a chunk belongs to the newline in the next."""
+    data = b"step 1 loss 2.0\r\nstep 2 loss 1.0\r\n"
+    assert points(data) == points(data, [16])
+    assert [1, 2] == [row[0] for row in points(data)]
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c"])
+def test_only_newlines_end_lines(separator: str) -> None:
+    """Line numbers count `\\n` alone, as an editor does."""
+    assert [(2, "loss", 1.0)] == said(f"one{separator}two\nstep 1 loss 1.0\n")
+
+
+def test_two_ranks_on_one_line_are_both_read() -> None:
+    """Where a newline got lost between two writers, each keeps its numbers."""
+    text = b"[Rank 3] (after 20 steps) allocated: 5.5[Rank 1] (after 20 steps) allocated: 6.5\n"
+    assert [(3, 5.5), (1, 6.5)] == [(row[2], float(row[6])) for row in points(text)]
+
+
+def test_colours_between_name_and_value_are_no_obstacle() -> None:
+    """24-bit colours, cursor moves and titles are taken out."""
+    text = "\x1b[1mstep:\x1b[0m 1 \x1b[38;2;180;60;0mloss:\x1b[39m \x1b[31m2.5\x1b[0m\x1b]0;t\x07\n"
+    assert [(1, "loss", 2.5)] == said(text)
+
+
+def test_a_clock_that_goes_back_drops_nothing() -> None:
+    """Order is order of arrival."""
+    text = "2024-05-01 12:00:02 step 1 loss 2.0\n2024-05-01 12:00:01 step 2 loss 1.0\n"
+    assert [2.0, 1.0] == [value for _, _, value in said(text)]
+
+
+def test_a_byte_order_mark_is_no_text() -> None:
+    """The first line is read as if it were not there."""
+    assert [(1, "loss", 2.0)] == said(b'\xef\xbb\xbf{"step": 1, "loss": 2.0}\n')
+
+
+def test_duplicate_keys() -> None:
+    """In JSON the last wins; in a text line both stand."""
+    assert [(1, "loss", 1.0)] == said('{"step": 1, "loss": 2.0, "loss": 1.0}\n')
+    assert [(1, "loss", 2.0), (1, "loss", 1.0)] == said("step: 1 loss: 2.0 loss: 1.0\n")
