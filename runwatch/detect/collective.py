@@ -55,17 +55,23 @@ def suspect(waiting: Waiting, world: int | None) -> tuple[int | None, str]:
             if len(behind) == 1:
                 return behind[0], ""
             return None, f"undetermined: ranks {_listed(behind)} are behind the others"
-    if world is not None and world > len(waiting.spoke):
-        silent = [rank for rank in range(world) if rank not in waiting.spoke]
+    spoke = set(waiting.spoke)
+    if world is not None and world > len(spoke):
+        silent = [rank for rank in range(world) if rank not in spoke]
         if len(silent) == 1:
             return silent[0], ""
         return None, f"undetermined: the culprit is one of the silent ranks {_listed(silent)}"
-    gaps = [rank for rank in range(max(waiting.spoke)) if rank not in waiting.spoke]
-    if len(gaps) == 1 and len(waiting.spoke) > 1 and world is None:
+    gaps = [rank for rank in range(max(spoke)) if rank not in spoke]
+    if len(gaps) == 1 and world is None and _usual(max(spoke) + 1):
         return gaps[0], ""
     if gaps:
         return None, f"undetermined: all ranks that spoke wait; ranks {_listed(gaps)} said nothing"
     return None, "undetermined: all ranks that spoke wait at the same collective"
+
+
+def _usual(ranks: int) -> bool:
+    """A number of ranks that runs commonly have: then the one gap is no accident of the log."""
+    return ranks > 2 and (ranks & (ranks - 1) == 0 or ranks % 8 == 0)
 
 
 def _listed(ranks: list[int]) -> str:

@@ -16,11 +16,10 @@ from runwatch.detect.hit import KEPT_CHARACTERS
 from runwatch.detect.note import Note
 
 _FIELD = re.compile(
-    r"^\W*(?:\[?(?:rank|default)\s?\d+\]?:\s*)*\s*"
-    r"(time|host|rank|exitcode|error_file|traceback)\s*: ?(.*)$"
+    r"(?:\[?(?:rank|default) ?\d+\]?:\s*)*(time|host|rank|exitcode|error_file|traceback)\s*: ?(.*)$"
 )
-_RANK = re.compile(r"(-?\d+)(?: \(local_rank: (-?\d+)\))?")
-_CODE = re.compile(r"(-?\d+)(?: \(pid: (\d+)\))?")
+_RANK = re.compile(r"(-?\d{1,6})(?: \(local_rank: (-?\d+)\))?")
+_CODE = re.compile(r"(-?\d{1,6})(?: \(pid: (\d+)\))?")
 _KEPT = 512
 
 
@@ -59,7 +58,7 @@ class Tables:
         if note.text.strip() == "Failures:":
             self.rooted = False
             return True
-        found = _FIELD.match(note.text)
+        found = _FIELD.match(note.text.lstrip(" \t│|"))
         if not found:
             return False
         new = Entry(self.stream, note.line, "", self.rooted, text=note.raw[:KEPT_CHARACTERS])

@@ -28,21 +28,34 @@ def _still(hit: Hit, stream: Sightings) -> bool:
 
 def _reached(stream: Sightings) -> Hit | None:
     """The announced end was reached: the last step, or all of the last epoch."""
-    p = stream.progress
-    epochs = p.epochs or stream.epochs
-    if epochs and p.epoch is not None:
-        whole = (
-            p.widest > 0 and p.top >= p.widest - 1 if p.widest >= 0 else p.top >= (p.total or 1) - 1
-        )
-        done = p.epoch >= epochs or (p.epoch >= epochs - 1 and whole)
-    else:
-        per_epoch = p.epoch is not None and p.epoch >= 1
-        done = p.total is not None and p.total > 1 and p.top >= p.total - 1 and not per_epoch
-    if not done:
+    course = stream.progress
+    if not (_last_epoch(stream) if _by_epochs(stream) else _last_step(stream)):
         return None
-    return Hit(
-        stream.stream, p.line, "last-step", "finished", "finish", "", p.advances, stream.clock
-    )
+    hit = Hit(stream.stream, course.line, "last-step", "finished", "finish", "", course.advances)
+    hit.clock = stream.clock
+    return hit
+
+
+def _by_epochs(stream: Sightings) -> bool:
+    """Whether the run counts epochs; a high one that never changes is a number misread."""
+    course = stream.progress
+    told = course.epochs or stream.epochs
+    return bool(told and course.epoch is not None and (course.widest >= 0 or course.epoch <= 1))
+
+
+def _last_epoch(stream: Sightings) -> bool:
+    course = stream.progress
+    epochs, epoch = course.epochs or stream.epochs or 0, course.epoch or 0
+    widest = course.widest if course.widest >= 0 else course.total or 1
+    return epoch >= epochs or (epoch >= epochs - 1 and course.top >= widest - 1)
+
+
+def _last_step(stream: Sightings) -> bool:
+    """A total that starts over every epoch does not count."""
+    course = stream.progress
+    if course.total is None or course.total < 2 or course.widest >= 0:
+        return False
+    return course.top >= course.total - 1
 
 
 def split_at_finish(episode: Episode, streams: list[Sightings]) -> None:

@@ -14,93 +14,109 @@ import pyarrow.compute as pc
 
 from runwatch.records import Batch
 
+Array = np.ndarray[Any, Any]
+
 ENOUGH = 2
-_EPOCH = 1 << 36  # more steps than any epoch has
+# A place in a run as one number that grows with it: segment, epoch, step.
+_STEP_BITS, _EPOCH_BITS = 33, 20
+_MOST = ((1 << 10) - 1, (1 << _EPOCH_BITS) - 1, (1 << _STEP_BITS) - 1)
 
 
 @dataclass(slots=True)
 class Progress:
-    """One stream's course. `total` is what the log announced, None where it did not."""
+    """One stream's course. `total` and `epochs` are what the log announced.
+
+    `top` is the highest step of the present epoch, `widest` that of any epoch before it.
+    """
 
     advances: int = 0
     highest: int = -1
     step: int | None = None
-    first_step: int | None = None
     segment: int = 0
     line: int = 0
     first_line: int = 0
+    lossy_line: int = 0
     points: int = 0
     total: int | None = None
     epochs: int | None = None
     epoch: float | None = None
-    epoch_carried: float = 0.0
-    top: int = -1  # the highest step of the present epoch
-    widest: int = -1  # and of any epoch before it
+    top: int = -1
+    widest: int = -1
 
     def feed(self, batch: Batch) -> "Advances":
         """Take the points of one batch and say where in it the stream advanced."""
         self.total = batch.total_steps if batch.total_steps is not None else self.total
         self.epochs = batch.total_epochs if batch.total_epochs is not None else self.epochs
-        before = self.advances
-        points = batch.points
+        before, points = self.advances, batch.points
         if points.num_rows == 0:
             return Advances(before, np.empty(0, np.int64))
         self.points += points.num_rows
         lines = _numbers(points.column("line"), 0)
-        self.line = max(self.line, int(lines.max()))
-        self.first_line = min(self.first_line or int(lines.min()), int(lines.min()))
-        epochs = points.column("epoch").drop_null()
-        if len(epochs):
-            self.epoch = float(epochs[len(epochs) - 1].as_py())
-        at = self._stepped(lines, points)
-        if at is None:
-            at = np.unique(lines[_losses(points)])
-        at = np.sort(at)
+        # Held lines may come late, so the first and the last row do not bound them.
+        low, high = int(lines.min()), int(lines.max())
+        self.line = max(self.line, high)
+        self.first_line = min(self.first_line or low, low)
+        at = np.sort(np.concatenate([self._lossy(lines, points), self._stepped(lines, points)]))
         self.advances += len(at)
         return Advances(before, at)
 
-    def _stepped(self, lines: "np.ndarray[Any, Any]", points: pa.RecordBatch) -> Any:
-        column = points.column("step")
+    def _lossy(self, lines: Array, points: pa.RecordBatch) -> Array:
+        """Lines that report a loss in a stream that has not told a step yet."""
+        if self.step is not None:
+            return np.empty(0, np.int64)
+        stepped = np.flatnonzero(_known(points.column("step")))
+        end = int(stepped[0]) if len(stepped) else len(lines)
+        losses = np.unique(lines[:end][_losses(points.slice(0, end))])
+        losses = losses[losses > self.lossy_line]
+        if len(losses):
+            self.lossy_line = int(losses[-1])
+        return losses
+
+    def _stepped(self, lines: Array, points: pa.RecordBatch) -> Array:
+        """Lines at which (segment, epoch, step) came higher than ever before."""
+        steps = _numbers(points.column("step"), -1)
+        # The many points of one record say the same: one of them is enough.
+        fresh = np.concatenate([[True], (lines[1:] != lines[:-1]) | (steps[1:] != steps[:-1])])
+        rows = np.flatnonzero(fresh)
+        epochs = self._epochs(points.column("epoch").take(rows))
+        segments = _numbers(points.column("segment"), 0)[rows]
+        known = steps[rows] >= 0
+        steps, lines = np.minimum(steps[rows][known], _MOST[2]), lines[rows][known]
+        if not len(steps):
+            return np.empty(0, np.int64)
+        groups = np.minimum(segments, _MOST[0]).astype(np.int64) << _EPOCH_BITS
+        groups = (groups + epochs)[known]
+        places = (groups << _STEP_BITS) + steps
+        course = np.maximum.accumulate(np.concatenate([[self.highest], places]))
+        self._groups(groups, steps, course[1:] >> _STEP_BITS)
+        self.highest, self.step = int(course[-1]), int(steps[-1])
+        self.segment = int(course[-1] >> (_STEP_BITS + _EPOCH_BITS))
+        return np.asarray(lines[course[1:] > course[:-1]])
+
+    def _groups(self, groups: Array, steps: Array, present: Array) -> None:
+        """Keep the highest step of the present epoch and of those before it."""
+        group = self.highest >> _STEP_BITS if self.highest >= 0 else -1
+        if group >= 0 and group == present[-1] and groups.min() == groups.max():
+            self.top = max(self.top, int(steps.max()))
+            return
+        for new in np.unique(present[groups == present]):
+            if new != group:
+                same = group >= 0 and new >> _EPOCH_BITS == group >> _EPOCH_BITS
+                self.widest = max(self.widest, self.top) if same else -1
+                self.top, group = -1, int(new)
+            self.top = max(self.top, int(steps[(groups == new) & (present == new)].max()))
+
+    def _epochs(self, column: Any) -> Array:
+        """The epoch of every row as a whole number, carried on where a row has none."""
+        carried = 0.0 if self.epoch is None else self.epoch
         if column.null_count == len(column):
-            return None if self.step is None else np.empty(0, np.int64)
-        known = _known(column)
-        steps = _numbers(column, -1)[known]
-        lines, segments = lines[known], _numbers(points.column("segment"), 0)[known]
-        epochs = self._epochs(points)[known]
-        at = [
-            self._in_segment(int(s), lines, steps, epochs, segments == s)
-            for s in np.unique(segments)
-        ]
-        self.step = int(steps[-1])
-        if self.first_step is None:
-            self.first_step = int(steps[0])
-        return np.concatenate(at)
-
-    def _in_segment(self, segment: int, lines: Any, steps: Any, epochs: Any, inside: Any) -> Any:
-        """Lines at which (epoch, step) came higher than ever before in this segment."""
-        if segment > self.segment:
-            self.segment, self.highest, self.top, self.widest = segment, -1, -1, -1
-        steps, epochs = steps[inside], epochs[inside]
-        keys = epochs * _EPOCH + np.minimum(steps, _EPOCH - 1)
-        course = np.maximum.accumulate(np.concatenate([[self.highest], keys]))
-        if len(steps):
-            last = epochs[-1]
-            if last * _EPOCH > self.highest:
-                self.widest, self.top = max(self.widest, self.top, *_tops(steps, epochs, last)), -1
-            self.top = max(self.top, int(steps[epochs == last].max()))
-        self.highest = int(course[-1])
-        return lines[inside][course[1:] > course[:-1]]
-
-    def _epochs(self, points: pa.RecordBatch) -> Any:
-        """The epoch of every row, whole, carried on where a row has none."""
-        column: Any = points.column("epoch")
-        values = np.nan_to_num(_numbers(column, 0))
+            return np.full(len(column), _whole(np.float64(carried)))
+        values = np.concatenate([[carried], _numbers(column, 0)])
         known = np.concatenate([[True], _known(column)])
-        values = np.concatenate([[self.epoch_carried], np.clip(values, 0, 1e8)])
-        at = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
-        filled = values[at][1:]
-        self.epoch_carried = float(filled[-1])
-        return filled.astype(np.int64)
+        filled = values[np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))][1:]
+        if known[1:].any():
+            self.epoch = float(filled[-1])
+        return _whole(filled)
 
     def state(self) -> dict[str, Any]:
         """All of it as plain JSON values; `Progress(**state)` takes it up again."""
@@ -110,7 +126,7 @@ class Progress:
 class Advances:
     """Where in one batch its stream advanced."""
 
-    def __init__(self, before: int, lines: "np.ndarray[Any, Any]") -> None:
+    def __init__(self, before: int, lines: Array) -> None:
         self.before = before
         self.lines = lines
 
@@ -119,21 +135,22 @@ class Advances:
         return self.before + int(np.searchsorted(self.lines, line, side="right"))
 
 
-def _numbers(column: Any, missing: int) -> "np.ndarray[Any, Any]":
-    return np.asarray(pc.fill_null(column, missing).to_numpy(zero_copy_only=False))
+def _numbers(column: Any, missing: int) -> Array:
+    if column.null_count:
+        column = pc.fill_null(column, missing)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _known(column: Any) -> "np.ndarray[Any, Any]":
+def _whole(epochs: Any) -> Array:
+    whole = np.nan_to_num(epochs, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.asarray(np.clip(whole, 0, _MOST[1])).astype(np.int64)
+
+
+def _known(column: Any) -> Array:
     return np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False))
 
 
-def _tops(steps: Any, epochs: Any, last: int) -> list[int]:
-    """The highest step of the epochs before the last one in this batch."""
-    earlier = steps[epochs < last]
-    return [int(earlier.max())] if len(earlier) else [-1]
-
-
-def _losses(points: pa.RecordBatch) -> "np.ndarray[Any, Any]":
+def _losses(points: pa.RecordBatch) -> Array:
     quantity = points.column("quantity")
     indices: Any = getattr(quantity, "indices", None)
     words: Any = getattr(quantity, "dictionary", None)

@@ -18,7 +18,7 @@ from runwatch.detect.signatures import Signature, catalog
 from runwatch.detect.traceback import Caught, Reader, kind_of
 from runwatch.records import Batch
 
-_WORLD = re.compile(r"(?:world[_ ]?size|nranks|n_ranks)['\"]?\s*[=: ]\s*(\d+)", re.IGNORECASE)
+_WORLD = re.compile(r"(?:world[_ ]?size|nranks|n_ranks)['\"]?\s*[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
 _EPOCHS = re.compile(
     r"\b(?:num_train_epochs|max_epochs?|num_epochs|n_epochs|epochs)['\"]?\s*[=:]\s*(\d+)\b"
 )
@@ -77,7 +77,7 @@ class Sightings:
         caught = self.reader.feed(note, rank)
         signature, told = found or (None, {})
         if hit := self._hit(note, signature, told, caught):
-            hit.rank = int(told["rank"]) if rank is None and "rank" in told else rank
+            hit.rank = _rank(told) if rank is None else rank
             self._place(hit, caught)
 
     def _setting(self, note: Note) -> None:
@@ -194,6 +194,12 @@ class Sightings:
             "chains": dict(state["chains"]),
         }
         return cls(**{**state, **hits, **parts})
+
+
+def _rank(told: dict[str, str]) -> int | None:
+    """The rank that the line's own words name."""
+    number = told.get("rank", "")
+    return int(number) if number.isascii() and number.isdigit() and len(number) <= 6 else None
 
 
 def _of_exception(caught: Caught, kind: str, role: str, name: str) -> tuple[str, str, str]:

@@ -101,7 +101,7 @@ class Reader:
             return None
         if tb and self.rows - tb.seen > _OPEN_LINES:
             tb = None
-        if frame := _FRAME.search(body):
+        if frame := _FRAME.search(body[:1000]):
             tb = tb if tb and not tb.closed else self._open(writer, tb, note)
             tb.frames, tb.seen = tb.frames + 1, self.rows
             self._frame(tb, frame)

@@ -30,6 +30,11 @@ _NO_AXIS = frozenset(
     ]
 )
 _TRAILING = frozenset(("at", "number", "no", "of", "is"))
+_LEADING = re.compile(r"(?:\]|:(?=\t)|)[\t ](?=\S*[A-Za-z])")
+_LOCATED_AT = re.compile(
+    r"\b(?:at|for|after|of|in)\s+(?:the\s+)?(?:global\s+)?(step|iteration|iter|epoch|update)$"
+)
+_STEP_UNITS = frozenset(("it", "its", "ba", "steps", "iters", "iterations", "batches"))
 _BETWEEN = re.compile(r"^\]?\s*\[\s*$|^\s*:\s*$")
 _AFTER = re.compile(r"\bafter\s*$")
 _CUT = re.compile(r"[,;|\t(]|\s{2,}|: .|\s-\s")
@@ -61,8 +66,10 @@ class Draft:
     axes: Axes = field(default_factory=Axes)
     fields: list[Field] = field(default_factory=list)
     clues: int = 0
+    known: int = 0  # names of which the quantity is known
     sure: bool = False  # one of the clues is sure to be a measurement wherever it stands
     settings: int = 0
+    rates: int = 0  # nameless numbers with a unit like tok/s
     prose: int = 0
     weak: list[Field] = field(default_factory=list)  # unknown names without a separator
     prefix: str = ""  # "layer 5" of "layer 5 norm: 0.3"
@@ -81,12 +88,15 @@ def assign(
             _second(number, before, slot, draft, names)
         elif number.link == "avg" and before is not None:
             _average(number, before, slot, draft, names)
+        elif slot == 0 and literals[0] in ("", "[") and _LEADING.match(literals[1]):
+            draft.axes.step, draft.axes.rank_of_step = slot, 1  # "[10]\ttrain-rmse:0.5"
         elif _is_axis(number, before, after, literals, slot, draft, names):
             continue
         elif number.name:
             _measure(number, literals[number.slot], slot, draft, names)
         elif number.unit and _RATE_UNIT.search(number.unit):
             draft.fields.append(Field(slot, number.unit, ""))
+            draft.rates += 1
 
 
 def _is_axis(
@@ -96,7 +106,10 @@ def _is_axis(
     """Whether the number counts on an axis; takes it if so."""
     axes = draft.axes
     fraction = after is not None and after.link == "of"
-    axis = _axis_of(number, names)
+    listed = number.link == "item" or (after is not None and after.link == "item")
+    axis = None if listed else _axis_of(number, names)
+    if number.unit in _STEP_UNITS and axis is None and names.quantity(number.name) is None:
+        axis = "step"
     if axis == "step":
         claim = 3 if names.is_global(number.name) else 2 if fraction else 1
         if claim > axes.rank_of_step:
@@ -123,6 +136,9 @@ def _is_axis(
         return True
     label = not number.name or names.quantity(number.name) is None
     if fraction and label and (not number.name or number.joined_by in ("[", " ", ":")):
+        if axes.rank_of_step == 2 and axes.epoch is None:  # "[1/25][10/1583]"
+            axes.epoch, axes.total_epochs = axes.step, axes.total_steps
+            axes.rank_of_step, axes.total_steps = 1, None
         if axes.rank_of_step < 2:
             axes.step, axes.rank_of_step = slot, 2
         return True
@@ -143,8 +159,10 @@ def _is_axis(
 def _axis_of(number: Number, names: Names) -> str | None:
     """The axis that the number's name counts on, by the whole name or by its last words."""
     name = number.name
-    if not name or (number.index is not None and number.joined_by != "["):
+    if not name:
         return None
+    if m := _LOCATED_AT.search(name.lower()):
+        return "epoch" if m.group(1) == "epoch" else "step"
     if axis := names.axis(name):
         return axis
     if number.slot == 0 and number.joined_by in (":", " ") and name in names.axes["leading"]:
@@ -200,12 +218,15 @@ def _measure(number: Number, before: str, slot: int, draft: Draft, names: Names)
     metric = name
     if number.index is not None:
         metric = ".".join((name, *map(str, number.index)))
+    draft.known += rule is not None
     if rule is not None and rule.clue:
         draft.clues += 1
         draft.sure |= rule.sure
+    elif rule is None and number.unit and _RATE_UNIT.search(number.unit):
+        draft.clues += 1  # "rate: 1.2it/s"
     elif rule is None and names.is_setting(name):
         draft.settings += 1
-    if rule is None and number.joined_by in (" ", "["):
+    if rule is None and number.joined_by in (" ", "[", "|"):
         draft.prose += 1  # "loaded file in 0.01": only a known name is one without a separator
         draft.weak.append(Field(slot, metric, number.unit))
         draft.prefix = f"{name} {NUMBER_MARK}{slot}{END_MARK}" if number.joined_by == " " else ""

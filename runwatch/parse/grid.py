@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from runwatch.parse.number import OPAQUE_MARK
 from runwatch.parse.plan import SILENT, Plan
 from runwatch.parse.text import Sentence
 
@@ -19,7 +20,7 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
         return ()
     text = literals[0]
     for slot, literal in enumerate(literals[1:]):
-        text += f"\x01{slot}\x01{literal}"
+        text += f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"-{literal}"
     text = text.strip().strip("|").rstrip(":")
     drawn = re.search(r"[|\t,]", text) is not None
     cells = re.split(r"\s*\|\s*|\t+|\s{2,}|,\s*" if drawn else r"\s+", text.strip())

@@ -168,9 +168,22 @@ class Parser:
                         self._text(stream, line, drawn, time, depth + 1)
                 return
             if read.record is not None:
-                self._take(stream, line, said._replace(time=time), writer, read.record, block)
+                record = self._located(found[0], read.record)
+                self._take(stream, line, said._replace(time=time), writer, record, block)
                 return
         self._plain(stream, line, said, writer, block)
+
+    def _located(self, before: str, record: Record) -> Record:
+        """The record with the place that the text in front of its object names."""
+        tokens = split(before)
+        if not tokens.marks:
+            return record
+        place = fill(self._plan(tokens.shape, tokens), tokens.values, "")
+        return record._replace(
+            step=place.step if record.step is None else record.step,
+            total_steps=place.total_steps if record.total_steps is None else record.total_steps,
+            epoch=place.epoch if record.epoch is None else record.epoch,
+        )
 
     def _plain(self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str) -> None:
         """A text line: by the plan of its shape."""

@@ -88,13 +88,16 @@ class Names:
         joined, words = words_of(name)
         for rule in self.rules:
             if rule.fits(joined, words):
-                return None if rule.name != "memory" and self._sets(joined) else rule
+                return None if self._sets(joined, rule) else rule
         return None
 
-    def _sets(self, joined: str) -> bool:
+    def _sets(self, joined: str, rule: Rule) -> bool:
         """Whether the first or the last word turns a measurement into a setting: `target_loss`."""
         words = joined.split()
-        return len(words) > 1 and (words[0] in self.leads or words[-1] in self.trails)
+        if len(words) < 2 or rule.name == "memory":
+            return False
+        best = words[0] == "max" and rule.name in ("accuracy", "eval_accuracy", "reward")
+        return (words[0] in self.leads and not best) or words[-1] in self.trails
 
     def is_setting(self, name: str) -> bool:
         """Whether the name speaks of how a run is set up rather than of how it goes."""

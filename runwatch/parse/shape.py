@@ -20,6 +20,8 @@ _CODE = re.compile(
     r"^\s*(?:def|class|import|from|return|if|elif|else|for|while|with|try|raise|assert|print"
     r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|==|\+=|\{\w|\bargs\."
 )
+_PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make it a sentence
+_SHELL = re.compile(r"\++ (?!\S+: )")
 _QUOTED_KEY = re.compile(r"""^\s*["'][^"']*["']\s*:\s*,?\s*$""")  # of a pretty-printed object
 
 
@@ -44,15 +46,23 @@ def _finish(
     located = axes.step is not None or axes.epoch is not None
     loose = sentence.loose_words + draft.prose
     evidence = Evidence.NONE
-    if draft.clues >= 2 and draft.weak and all(" " not in f.metric for f in draft.weak):
+    if located and not draft.fields and loose > (_SURE_PROSE if axes.rank_of_step > 1 else _PROSE):
+        return SILENT  # "Step 1: add the two numbers" counts nothing
+    if located:
+        draft.clues += draft.rates
+    weak = len(draft.weak)
+    listed = draft.clues >= 2 or (located and weak >= 3 and loose == weak)
+    if weak and listed and all(" " not in f.metric for f in draft.weak):
         draft.fields = sorted(draft.fields + draft.weak, key=lambda found: found.slot)
-        loose -= len(draft.weak)
+        loose -= weak
     if _TIMES.match(text):
         draft.clues, draft.settings = len(draft.fields), 0
-    if _CODE.search(text) or text.startswith("+"):
+    if _CODE.search(text) or _SHELL.match(text):
         evidence = Evidence.NONE  # source, or a shell's trace of its commands
-    elif draft.fields and (draft.clues or not _QUOTED_KEY.match(text)):
+    elif draft.fields:
         evidence = _weigh(draft, loose, located)
+        if not draft.known and _QUOTED_KEY.match(text):
+            evidence = Evidence.NONE
     cells = row(sentence, literals, marks) if not draft.fields else ()
     return (
         Plan(
@@ -84,6 +94,8 @@ def _weigh(draft: Draft, loose: int, located: bool) -> Evidence:
     if located and draft.clues and loose <= 4 + 2 * fields and draft.settings <= 1 + draft.clues:
         return Evidence.CLEAR
     if located and draft.axes.step is not None and fields >= 2 and loose <= 2:
+        return Evidence.CLEAR
+    if located and draft.known and loose <= 2 and not draft.settings:
         return Evidence.CLEAR
     if draft.clues and not draft.settings and loose <= 1 + fields:
         return Evidence.CLEAR if draft.sure or fields > 1 else Evidence.HELD

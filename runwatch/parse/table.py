@@ -16,6 +16,7 @@ from runwatch.parse.plan import Evidence, Plan
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import NOTHING, Point, Record, count, finite, number
 
+_SHORT = {"#": "step", "E": "epoch"}  # heads that are axes only above a column
 _EDGES = "|│┃"
 _RULE = re.compile(r"^[\s|│┃+\-=─━═┄┈╭╮╰╯├┤┬┴┼┌┐└┘┏┓┗┛┡┩╇━╞╡╪:]+$")
 
@@ -50,7 +51,7 @@ class Table:
             if slot is None:
                 continue
             value = number(values[slot])
-            axis = names.axis(name)
+            axis = _SHORT.get(name) or names.axis(name)
             if axis == "epoch":
                 epoch = finite(value)
             elif axis == "step":

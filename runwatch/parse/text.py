@@ -35,7 +35,14 @@ _NO_NAME = re.compile(
 _QUALIFIED = re.compile(
     r"@ ?(?:\w+ ?=)?\[[^\]]*$"
 )  # COCO: "AP @[ IoU=0.50:0.95 | area= all ] = 0.2"
+_NOTE = re.compile(r"\w ?\((?!(?:epoch|step|iter)\b)[A-Za-z ]+ $")  # "LR (group 0)=1e-5"
+_NOTE_END = re.compile(r"\) ?[=:]")
 _CALL = re.compile(r"[A-Za-z_]\w*\([^()]*$")  # the arguments of a call, or of a printed module
+_SOURCE = re.compile(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
+_VERB = re.compile(r" (?:is|was)$")
+_QUOTES = re.compile(r"(?<!\w)['\"]|['\"](?!\w)")
+_COPULA = re.compile(r"^\s*(?:is|was|:|=)\s*$")
+_CELL = re.compile(r"^\s*\|\s*$")
 _INNER = re.compile("[\x01\x02\x03]\\d+\x04")
 _EVAL = re.compile(
     r"\b(?:val|valid|validation|eval|evaluation|evaluating|test|testing|dev)\b", re.I
@@ -100,7 +107,12 @@ def _merge(literals: list[str], marks: str) -> tuple[list[str], list[int]]:
     lits, slots = [literals[0]], []
     for slot, mark in enumerate(marks):
         after = literals[slot + 1]
-        if mark == OPAQUE_MARK or _is_word(mark, lits[-1], after) or _QUALIFIED.search(lits[-1]):
+        if (
+            mark == OPAQUE_MARK
+            or _is_word(mark, lits[-1], after)
+            or _QUALIFIED.search(lits[-1])
+            or (_NOTE.search(lits[-1]) and _NOTE_END.match(after))
+        ):
             lits[-1] += f"{mark}{slot}{END_MARK}{after}"
         else:
             slots.append(slot)
@@ -131,6 +143,12 @@ def _name(number: Number, before: str, previous: Number | None, in_list: bool) -
             return 0
         if _OPEN.match(before):
             number.link = "avg"
+            return 0
+        if " at " in previous.name and _COPULA.match(before):  # "Score at iteration 10 is 2.3"
+            number.name, number.joined_by = previous.name.split(" at ")[0], ":"
+            return 0
+        if previous.name and previous.joined_by in (" ", "|") and _CELL.match(before):
+            number.name, number.joined_by = previous.name, "|"  # "accuracy | 0.71 | 0.68"
             return 0
         if in_list and _ITEM.match(before) and _closed(before) < len(previous.index or ()):
             number.link = "item"
@@ -195,8 +213,8 @@ def _trailing_name(region: str, joined_by: str) -> tuple[str, int]:
 
 
 def _tidy(name: str) -> str:
-    name = " ".join(name.replace('"', "").replace("'", "").split()).strip("-\u2013*\u2022>|,;. ")
-    if not _HAS_LETTER.search(name) or len(name) > 100:
+    name = _VERB.sub("", " ".join(_QUOTES.sub("", name).split())).strip("-\u2013*\u2022>|,;. ")
+    if not _HAS_LETTER.search(name) or _SOURCE.search(name) or len(name) > 100:
         return ""
     return name
 

@@ -9,7 +9,7 @@ _RATE = (
 )
 _CLOSE = (
     r"%|[munµ]s|secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|"
-    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhx]|billion|million|bytes|tks/s|dB|W|C"
+    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhx]|its?|ba|kit|billion|million|bytes|tks/s|dB|W|C"
 )
 # Right behind the number, whatever follows that is no word: `12ms`, `61.25GiB(77%)`, `0.59M`.
 _TIGHT = re.compile(rf"(?:{_RATE}|{_CLOSE})(?![\w/])|[kKMG] ?(?:{_RATE})")
