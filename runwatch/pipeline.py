@@ -1,15 +1,16 @@
 """The one place where the stages meet: source → parser → detectors → store → summary."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runwatch import judgement
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.detect import Detector, Faults, detectors
+from runwatch.detect import Faults, detectors
 from runwatch.detect.signatures import watchwords
 from runwatch.finding import Finding
 from runwatch.ingest import open_source
@@ -19,6 +20,7 @@ from runwatch.outline import Outline
 from runwatch.parse import Coverage as Read
 from runwatch.parse import Parser
 from runwatch.parse.clean import plain
+from runwatch.parse.knowledge import Knowledge
 from runwatch.records import Batch
 from runwatch.redact import redact
 from runwatch.summary import Coverage, Summary
@@ -44,15 +46,33 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
-def parse(target: str, progress: Watch | None = None, *, year: int = 1970) -> Iterator[Batch]:
-    """The batches of a target, nothing kept. Raises InputError where it cannot be read."""
-    parser = Parser(year=year)
-    gauge = _Gauge(progress)
-    for chunk in open_source(Target.parse(target)).chunks({}):
-        yield parser.feed(chunk)
-        if chunk.last:
-            yield parser.finish(chunk.stream)
-        gauge.show(chunk, parser.coverage.lines)
+class Reading:
+    """The batches of a target, one after the other, nothing kept; `coverage` grows meanwhile.
+
+    `formats` are users' own files of formats. Raises InputError where the target cannot be read,
+    FormatError where a file of formats breaks its own samples.
+    """
+
+    def __init__(
+        self, target: str, progress: Watch | None = None, *, formats: Iterable[Path] = (),
+        year: int = 1970,
+    ) -> None:  # fmt: skip
+        self._parser = Parser(year=year, knowledge=Knowledge.with_own(formats))
+        self._source = open_source(Target.parse(target))
+        self._progress = progress
+
+    def __iter__(self) -> Iterator[Batch]:
+        gauge = _Gauge(self._progress)
+        for chunk in self._source.chunks({}):
+            yield self._parser.feed(chunk)
+            if chunk.last:
+                yield self._parser.finish(chunk.stream)
+            gauge.show(chunk, self._parser.coverage.lines)
+
+    @property
+    def coverage(self) -> Coverage:
+        """What was read so far and what came of it."""
+        return _coverage(self._parser.coverage, self._source)
 
 
 def scan(
@@ -61,12 +81,14 @@ def scan(
     store: "Store | None" = None,
     progress: Watch | None = None,
     clock: Callable[[], datetime],
+    formats: Iterable[Path] = (),
 ) -> Summary:
     """Read a run, judge it, and keep what was found.
 
     With a store, a run that was scanned before is updated: read on where it grew, read anew where
-    it is another file. Raises InputError where the target cannot be read, StoreError where the
-    history cannot be written (what had been stored stays as it was).
+    it is another file. `formats` are users' own files of formats. Raises InputError where the
+    target cannot be read, FormatError where a file of formats breaks its own samples, StoreError
+    where the history cannot be written (what had been stored stays as it was).
     """
     named = Target.parse(target)
     run = run_id(named, clock)
@@ -76,13 +98,14 @@ def scan(
         if past is not None and past.state.get("version") != STATE_VERSION:
             past = None
     source = open_source(named)
+    knowledge = Knowledge.with_own(formats)
     if past is not None and past.state:
-        scan_ = _Scan(run, target, store, clock, past.state)
+        scan_ = _Scan(run, target, store, clock, knowledge, past.state)
         try:
             return scan_.through(source, past.cursors, progress)
         except _StartedOverError:
             source = open_source(named)  # another file of the same name: read it from the start
-    return _Scan(run, target, store, clock).through(source, {}, progress)
+    return _Scan(run, target, store, clock, knowledge).through(source, {}, progress)
 
 
 def run_id(target: Target, clock: Callable[[], datetime]) -> str:
@@ -122,13 +145,15 @@ class _Scan:
 
     def __init__(
         self, run: str, target: str, store: "Store | None", clock: Callable[[], datetime],
-        state: Mapping[str, Any] | None = None,
+        knowledge: Knowledge, state: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self._run, self._target, self._store = run, target, store
         self._kind = Target.parse(target).kind
         self._detectors = detectors()
         words = {word for d in self._detectors for word in getattr(d, "watchwords", ())}
-        self._parser = Parser(watchwords=watchwords() | words, year=clock().year)
+        self._parser = Parser(
+            watchwords=watchwords() | words, year=clock().year, knowledge=knowledge
+        )
         self._outline = Outline()
         self._streams: dict[str, Stream] = {}
         self._lines: dict[str, int] = {}
@@ -280,4 +305,4 @@ def _order(finding: Finding) -> tuple[int, int, str, int]:
     return -finding.severity.weight, roles.index(finding.role), finding.stream, finding.line
 
 
-__all__ = ["Detector", "Progress", "parse", "run_id", "scan"]
+__all__ = ["Progress", "Reading", "run_id", "scan"]

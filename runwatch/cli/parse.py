@@ -9,8 +9,10 @@ With several PATHs a stream's name starts with its PATH.
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.errors import RunwatchError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
     parser.add_argument("--summary", action="store_true", help="one row a metric, not the points")
     parser.add_argument("--json", action="store_true", help="the summary as JSON")
+    add_formats(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--json goes with --summary", hint="for points, use `--to jsonl`")
     if options.summary and options.to:
         raise UsageError("--summary has no --to", hint="use `--summary --json`")
-    reading = _Reading(options.paths)
+    reading = _Reading(options.paths, own_formats(options.formats))
     if options.summary:
         _summary(options, reading)
     else:
@@ -55,8 +58,9 @@ def run(options: argparse.Namespace) -> int:
 class _Reading:
     """Batches of all paths, one after the other; a path that fails does not stop the others."""
 
-    def __init__(self, paths: list[str]) -> None:
+    def __init__(self, paths: list[str], formats: list[Path]) -> None:
         self.paths = paths
+        self.formats = formats
         self.code = 0
         self.bytes = 0
         self.skipped = 0
@@ -76,13 +80,15 @@ class _Reading:
 
     def _batches(self, path: str) -> Iterator[tuple[str, "Batch"]]:
         from runwatch.cli.report.progress import Bar
-        from runwatch.pipeline import parse
+        from runwatch.pipeline import Reading
 
         name = _namer(path if len(self.paths) > 1 else "")
         with Bar(path) as bar:
-            for batch in parse(path, bar):
+            reading = Reading(path, bar, formats=self.formats)
+            for batch in reading:
                 yield name(batch.stream.name), batch
-            self.bytes += bar.bytes
+            self.bytes += reading.coverage.bytes
+            self.skipped += reading.coverage.skipped
 
 
 def _namer(path: str) -> Callable[[str], str]:

@@ -8,8 +8,10 @@ be opened or written, the answer is told all the same and the code is 3.
 """
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.errors import RunwatchError, StoreError
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
     parser.add_argument("--db", metavar="FILE", help="the history, if not the usual one")
     parser.add_argument("--no-store", action="store_true", help="keep no history")
+    add_formats(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,7 +71,7 @@ def _scan(
     for path in options.paths:
         while True:
             try:
-                runs.append(_summary(path, store))
+                runs.append(_summary(path, store, own_formats(options.formats)))
                 break
             except RunwatchError as error:
                 errors.append((path, error))
@@ -80,14 +83,17 @@ def _scan(
     return runs, errors
 
 
-def _summary(path: str, store: "Store | None") -> dict[str, Any]:
+def _summary(path: str, store: "Store | None", formats: list[Path]) -> dict[str, Any]:
     from datetime import UTC, datetime
 
     from runwatch.cli.report.progress import Bar
     from runwatch.pipeline import scan
 
     with Bar(path) as bar:
-        return scan(path, store=store, progress=bar, clock=lambda: datetime.now(UTC)).as_dict()
+        summary = scan(
+            path, store=store, progress=bar, clock=lambda: datetime.now(UTC), formats=formats
+        )
+        return summary.as_dict()
 
 
 def _store(db: str | None) -> "Store":

@@ -96,7 +96,7 @@ class Progress:
     def _groups(self, groups: Array, steps: Array, present: Array) -> None:
         """Keep the highest step of the present epoch and of those before it."""
         group = self.highest >> _STEP_BITS if self.highest >= 0 else -1
-        if group >= 0 and group == present[-1] and groups.min() == groups.max():
+        if group == present[-1] and groups.min() == groups.max() == group:
             self.top = max(self.top, int(steps.max()))
             return
         for new in np.unique(present[groups == present]):

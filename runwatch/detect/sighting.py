@@ -71,7 +71,7 @@ class Sightings:
         rank = note.rank if note.rank is not None else self.rank
         if rank is None and self.tables.entries:
             rank = self.tables.rank
-        found = catalog().match(note.raw)
+        found = None if self.reader.is_source(note, rank) else catalog().match(note.raw)
         if found and found[0].role == "thread":
             self.reader.announce()
         caught = self.reader.feed(note, rank)

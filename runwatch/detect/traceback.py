@@ -36,6 +36,11 @@ _PREFIX = re.compile(
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|/lib/python\d|<frozen|<string>|[/\\]torch[/\\]|conda/|importlib"
 )
+# Program text, as tracebacks and listings show it: it quotes messages that nobody has said.
+_CODE = re.compile(
+    r"\s*(?:raise |return |assert |print\(|logg(?:er|ing)\.|log\.|self\.|warnings\.warn|throw |except |"
+    r"echo |elif |if .*:$|\+ )"
+)
 _ANNOUNCED = 3  # lines of note between "Exception in thread" and its traceback
 _OPEN_LINES = 400  # a traceback that has said nothing for so many lines of note is over
 _KEPT_WRITERS = 4096
@@ -51,6 +56,7 @@ class Open:
     seen: int
     frames: int = 0
     user: str = ""
+    framed_at: int = -1
     contexts: list[str] = field(default_factory=list)
     thread: bool = False
     closed: bool = False
@@ -90,6 +96,15 @@ class Reader:
         """The next traceback is of a thread, or of an exception that was ignored."""
         self.thread = self.rows
 
+    def is_source(self, note: Note, rank: int | None) -> bool:
+        """Whether the line is program text, to be asked before `feed` takes it."""
+        body = _PREFIX.sub("", note.text)
+        if _CODE.match(body):
+            return True
+        tb = self.writers.get(-1 if rank is None else rank)
+        framed = tb is not None and tb.framed_at == self.rows
+        return framed and _PREFIX.sub("", note.raw).startswith("  ")
+
     def feed(self, note: Note, rank: int | None) -> Caught | None:
         """Take one line of note of this rank; the exception it names, if it names one."""
         self.rows += 1
@@ -103,7 +118,7 @@ class Reader:
             tb = None
         if frame := _FRAME.search(body[:1000]):
             tb = tb if tb and not tb.closed else self._open(writer, tb, note)
-            tb.frames, tb.seen = tb.frames + 1, self.rows
+            tb.frames, tb.seen, tb.framed_at = tb.frames + 1, self.rows, self.rows
             self._frame(tb, frame)
             return None
         if tb and _CHAINED.search(body):

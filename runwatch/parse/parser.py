@@ -13,15 +13,14 @@ from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.parse import bar, clean, structured
 from runwatch.parse.cut import Cut
 from runwatch.parse.gate import Row
+from runwatch.parse.knowledge import Knowledge, builtin
 from runwatch.parse.ledger import Coverage, Ledger
 from runwatch.parse.literal import first_object
 from runwatch.parse.number import Tokens, split
 from runwatch.parse.plan import SILENT, Evidence, Plan
 from runwatch.parse.prefix import Peeler, Prefix
-from runwatch.parse.quantity import Names, builtin
 from runwatch.parse.record import NOTHING, Record, fill
 from runwatch.parse.shape import understand
-from runwatch.parse.silence import fragments
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
 from runwatch.records import Batch
@@ -36,15 +35,22 @@ _MAX_NESTING = 4  # texts wrapped in texts
 
 class Parser:
     """Reads the streams of one run. `watchwords` are lower-case fragments, digits as `0`, of lines
-    that must not be missed; `year` is for time stamps that do not say theirs."""
+    that must not be missed; `year` is for time stamps that do not say theirs; `knowledge` is what
+    is known of formats, ours where none is given."""
 
     def __init__(
-        self, *, watchwords: Iterable[str] = (), year: int = 1970, names: Names | None = None
+        self,
+        *,
+        watchwords: Iterable[str] = (),
+        year: int = 1970,
+        knowledge: Knowledge | None = None,
     ) -> None:
-        self._names = names or builtin()
+        known = knowledge or builtin()
+        self._names = known.names
+        self._fragments = known.fragments
         self._ledger = Ledger(self._names)
         self._watchwords = tuple(watchwords)
-        self._peeler = Peeler(year)
+        self._peeler = Peeler(known.prefixes, year)
         self._year = year
         self._plans: dict[str, Plan] = {}
         self._watched: dict[str, bool] = {}
@@ -211,7 +217,7 @@ class Parser:
     def _plan(self, shape: str, tokens: Tokens) -> Plan:
         plan = self._plans.get(shape)
         if plan is None:
-            if any(fragment in shape for fragment in fragments()):
+            if any(fragment in shape for fragment in self._fragments):
                 plan = SILENT
             else:
                 plan = understand(tokens.literals, tokens.marks, self._names)

@@ -1,23 +1,25 @@
 """What stands before the message of a line: time stamps, levels, ranks, wrappers, peeled in turn.
 
-The knowledge is `prefix.toml`; here it is put together and applied.
+The knowledge is `prefix.toml` and the user's own files; here it is put together and applied.
 """
 
-import tomllib
-from functools import cache
-from importlib.resources import files
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import regex
-
+from runwatch.errors import FormatError
 from runwatch.parse import stamp
 
 _DEPTH = 10  # nested prefixes of one line; srun + container + torchrun + two loggers is six
+_PATIENCE = 0.05  # seconds that a user's own pattern may take on one line
 _LEVELS = {
     "i": "info", "w": "warning", "e": "error", "f": "critical", "d": "debug", "v": "debug",
     "trace": "debug", "debug": "debug", "info": "info", "notice": "info", "warning": "warning",
     "warn": "warning", "error": "error", "critical": "critical", "fatal": "critical",
 }  # fmt: skip
+_NAMED = re.compile(r"\(\?P<(\w+)>")
+_MEANINGS = frozenset((*stamp.KINDS, "clock", "rank", "level", "actor"))
 
 
 class Prefix(NamedTuple):
@@ -34,36 +36,116 @@ class Prefix(NamedTuple):
     deep: int
 
 
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Many prefixes as one expression; `parts` has the groups (index, meaning) of each by name."""
+
+    expression: re.Pattern[str]
+    parts: dict[str, tuple[tuple[int, str], ...]]
+
+    @classmethod
+    def joined(cls, patterns: Sequence[str]) -> "Pattern":
+        """The alternatives, tried in order; `re` wants each group name once."""
+        numbered: list[str] = []
+        meanings: list[tuple[str, ...]] = []
+        for pattern in patterns:
+            meanings.append(tuple(_NAMED.findall(pattern)))
+            body = _NAMED.sub("(", pattern)
+            numbered.append(f"(?P<p{len(numbered)}>{body})")
+        expression = re.compile("|".join(numbered) or "(?!)", re.VERBOSE)
+        parts = {
+            name: tuple(
+                (index + 1 + i, meaning) for i, meaning in enumerate(meanings[int(name[1:])])
+            )
+            for name, index in expression.groupindex.items()
+        }
+        return cls(expression, parts)
+
+    def match(self, text: str, at: int) -> tuple[int, list[tuple[str, str]]] | None:
+        """The end of a prefix at a position and what its groups say."""
+        m = self.expression.match(text, at)
+        if m is None or m.lastgroup is None:
+            return None
+        said = [(meaning, m.group(i)) for i, meaning in self.parts[m.lastgroup]]
+        return m.end(), [(meaning, text) for meaning, text in said if text is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """All known prefixes: those that may come first, those that may follow, and the user's own."""
+
+    first: Pattern
+    following: Pattern
+    own: tuple[Any, ...] = ()  # of `regex`, which can be told to give up
+
+    @classmethod
+    def of(
+        cls, entries: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]] = ()
+    ) -> "Prefixes":
+        """Put the entries of `prefix.toml` and of users' files together.
+
+        Raises FormatError where a user's pattern is none, or does not peel its own samples.
+        """
+        found = cls(
+            Pattern.joined([e["pattern"] for e in entries if e.get("at") != "after"]),
+            Pattern.joined([e["pattern"] for e in entries if e.get("at") != "start"]),
+            tuple(_compiled(entry) for entry in own),
+        )
+        for entry in own:
+            for sample in entry.get("samples", ()):
+                if sample not in _peeled_by(found, sample):
+                    raise FormatError(
+                        f"prefix {entry['name']!r} does not peel its sample {sample!r}",
+                        hint="the pattern must match the whole sample, blanks included",
+                    )
+        return found
+
+    def match(self, text: str, at: int, *, first: bool) -> tuple[int, list[tuple[str, str]]] | None:
+        """The next prefix at a position, the user's own before ours."""
+        for pattern in self.own:
+            try:
+                m = pattern.match(text, at, timeout=_PATIENCE)
+            except TimeoutError:
+                continue
+            if m is not None and m.end() > at:
+                return m.end(), [(k, v) for k, v in m.groupdict().items() if v is not None]
+        return (self.first if first else self.following).match(text, at)
+
+
 class Peeler:
     """Peels prefixes; `year` is for stamps that do not say one."""
 
-    def __init__(self, year: int = 1970) -> None:
-        self._first, self._next = _patterns()
+    def __init__(self, prefixes: Prefixes, year: int = 1970) -> None:
+        self._prefixes = prefixes
         self._year = year
         self._times: dict[tuple[str, str], int | None] = {}
 
     def peel(self, text: str) -> Prefix:
         """Take the prefixes off a line."""
         time = rank = level = None
-        at, deep, pattern = 0, 0, self._first
-        if text[:1] in " \t":
-            at = len(text) - len(text.lstrip())
-            if (indented := pattern.match(text, 0)) and indented.end() > at:
-                at = 0  # srun pads its ranks with blanks
-        while deep < _DEPTH and (m := pattern.match(text, at)) and m.end() > at:
+        at, deep = self._indent(text), 0
+        while deep < _DEPTH and (found := self._prefixes.match(text, at, first=not deep)):
+            end, said = found
+            if end == at:
+                break
             deep += 1
-            at = m.end()
-            pattern = self._next
-            for name, said in m.groupdict().items():
-                if said is None:
-                    continue
-                if name == "rank":
-                    rank = int(said)
-                elif name == "level":
-                    level = level or _LEVELS.get(said.lower())
-                elif name != "actor" and time is None:
-                    time = self._moment(name, said)
+            at = end
+            for meaning, words in said:
+                if meaning == "rank":
+                    rank = int(words)
+                elif meaning == "level":
+                    level = level or _LEVELS.get(words.lower())
+                elif time is None:
+                    time = self._moment(meaning, words)
         return Prefix(time, rank, level, text[at:] if deep else text, deep)
+
+    def _indent(self, text: str) -> int:
+        """Where the first prefix may begin; srun pads its ranks with blanks."""
+        if text[:1] not in " \t":
+            return 0
+        blanks = len(text) - len(text.lstrip())
+        padded = self._prefixes.match(text, 0, first=True)
+        return 0 if padded and padded[0] > blanks else blanks
 
     def _moment(self, kind: str, text: str) -> int | None:
         key = (kind, text)
@@ -74,20 +156,26 @@ class Peeler:
         return self._times[key]
 
 
-@cache
-def entries() -> list[dict[str, Any]]:
-    """The prefixes that ship with runwatch, as `prefix.toml` lists them."""
-    text = files("runwatch.parse").joinpath("prefix.toml").read_text("utf-8")
-    found: list[dict[str, Any]] = tomllib.loads(text)["prefix"]
-    return found
+def _compiled(entry: dict[str, Any]) -> Any:
+    """A user's pattern, by a library whose matching can be given a time limit."""
+    import regex
+
+    try:
+        pattern = regex.compile(entry["pattern"], regex.VERBOSE)
+    except (KeyError, TypeError, regex.error) as error:
+        raise FormatError(
+            f"prefix {entry.get('name', '?')!r}: no pattern, or none that works: {error}",
+            hint="a prefix needs `name`, `pattern` and `samples`; blanks are written as `\\ `",
+        ) from error
+    if unknown := set(pattern.groupindex) - _MEANINGS:
+        raise FormatError(
+            f"prefix {entry['name']!r}: groups that mean nothing: {', '.join(sorted(unknown))}",
+            hint=f"groups may be named {', '.join(sorted(_MEANINGS))}",
+        )
+    return pattern
 
 
-@cache
-def _patterns() -> tuple[regex.Pattern[str], regex.Pattern[str]]:
-    """One pattern for the first prefix of a line and one for those behind it."""
-    first = [e["pattern"] for e in entries() if e.get("at") != "after"]
-    after = [e["pattern"] for e in entries() if e.get("at") != "start"]
-    return tuple(  # type: ignore[return-value]  # two patterns, spelled as one expression
-        regex.compile("|".join(f"(?:{pattern})" for pattern in patterns), regex.VERBOSE)
-        for patterns in (first, after)
-    )
+def _peeled_by(prefixes: Prefixes, sample: str) -> str:
+    """What is taken off a sample with a message behind it."""
+    message = Peeler(prefixes).peel(sample + "message").message
+    return (sample + "message").removesuffix(message)

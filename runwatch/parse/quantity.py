@@ -4,10 +4,8 @@ The knowledge is `metrics.toml`; here it is only looked up.
 """
 
 import re
-import tomllib
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from typing import Any
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
@@ -111,10 +109,3 @@ def words_of(name: str) -> tuple[str, frozenset[str]]:
     whole = [part for part in _PUNCTUATION.split(name.lower()) if part]
     heads = [m.group(1) for word in whole if (m := _COMPOUND.search(word))]
     return " ".join(words), frozenset((*words, *whole, *heads))
-
-
-@cache
-def builtin() -> Names:
-    """What ships with runwatch."""
-    text = files("runwatch.parse").joinpath("metrics.toml").read_text("utf-8")
-    return Names.parse(tomllib.loads(text))

@@ -4,10 +4,7 @@ A `Quiet` follows one writer and knows what kind of block its lines stand in.
 """
 
 import re
-import tomllib
 from dataclasses import asdict, dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^\s*[╭┌].*Traceback")
@@ -55,10 +52,3 @@ class Quiet:
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
         return asdict(self)
-
-
-@cache
-def fragments() -> tuple[str, ...]:
-    """What makes a line silent, as `silence.toml` lists it."""
-    text = files("runwatch.parse").joinpath("silence.toml").read_text("utf-8")
-    return tuple(tomllib.loads(text)["fragments"])

@@ -70,3 +70,4 @@ _READERS: dict[str, Callable[[str, int], datetime]] = {
     "syslog": _syslog,
     "epoch": _unix,
 }
+KINDS = tuple(_READERS)

@@ -1,28 +1,27 @@
 """What is known of names and prefixes is data, and the data keeps its own word."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
-import runwatch.parse
-from runwatch.parse.prefix import Peeler, entries
-from runwatch.parse.quantity import Names, builtin
-from tests.parse.reading import said
+from runwatch.chunk import Chunk
+from runwatch.errors import FormatError
+from runwatch.parse import Parser
+from runwatch.parse.knowledge import Knowledge, builtin, shipped
+from runwatch.parse.prefix import Peeler
+from tests.parse.reading import RUN, said
 
-FOLDER = Path(runwatch.parse.__file__).parent
-METRICS = tomllib.loads((FOLDER / "metrics.toml").read_text("utf-8"))
-SILENCE = tomllib.loads((FOLDER / "silence.toml").read_text("utf-8"))
+METRICS, SILENCE = shipped("metrics.toml"), shipped("silence.toml")
 FITS = [(q["name"], name) for q in METRICS["quantity"] for name in q["fits"]]
 MISSES = [(q["name"], name) for q in METRICS["quantity"] for name in q["misses"]]
-PREFIXES = [(e, sample) for e in entries() for sample in e["samples"]]
+PREFIXES = [(e, sample) for e in shipped("prefix.toml")["prefix"] for sample in e["samples"]]
 
 
 @pytest.mark.parametrize(("quantity", "name"), FITS)
 def test_a_quantity_fits_its_samples(quantity: str, name: str) -> None:
     """The first quantity that a sample name fits is the one that lists it."""
-    rule = builtin().quantity(name)
+    rule = builtin().names.quantity(name)
     assert rule is not None
     assert quantity == rule.name
 
@@ -30,7 +29,7 @@ def test_a_quantity_fits_its_samples(quantity: str, name: str) -> None:
 @pytest.mark.parametrize(("quantity", "name"), MISSES)
 def test_a_quantity_misses_its_counter_samples(quantity: str, name: str) -> None:
     """A name that only looks like the quantity is not taken for it."""
-    rule = builtin().quantity(name)
+    rule = builtin().names.quantity(name)
     assert rule is None or quantity != rule.name
 
 
@@ -39,7 +38,7 @@ def test_a_prefix_is_peeled_from_its_samples(entry: dict[str, str], sample: str)
     """Every sample is peeled off whole. What must follow it stands behind `>>` in the sample."""
     prefix, _, follows = sample.partition(">>")
     before = "INFO " if entry.get("at") == "after" else ""
-    message = Peeler(2024).peel(before + prefix + follows + "loss: 3").message
+    message = Peeler(builtin().prefixes, 2024).peel(before + prefix + follows + "loss: 3").message
     assert (follows + "loss: 3").endswith(message)
 
 
@@ -54,9 +53,57 @@ def test_every_silencing_fragment_is_sensible() -> None:
     assert [] == [f for f in SILENCE["fragments"] if len(re.sub(r"\W", "", f)) < 5]
 
 
-def test_a_users_own_names_are_asked_first() -> None:
-    """A document of the same shape in front of ours decides what a name means."""
-    own = {"quantity": [{"name": "loss", "clue": True, "sure": True, "exact": ["wibble"]}]}
-    rule = Names.parse(own, METRICS).quantity("wibble")
-    assert rule is not None
-    assert rule.name == "loss"
+OWN = """
+fragments = ["wibble ignored"]
+[[quantity]]
+name = "loss"
+clue = true
+sure = true
+exact = ["wibble"]
+fits = ["Wibble"]
+[[prefix]]
+name = "acme"
+pattern = '<<(?P<rank>\\d+)>>\\ '
+samples = ["<<3>> "]
+"""
+
+
+def test_a_users_own_file_is_asked_first(tmp_path: Path) -> None:
+    """Its prefixes are peeled, its names known, its fragments silent."""
+    path = tmp_path / "own.toml"
+    path.write_text(OWN)
+    parser = Parser(knowledge=Knowledge.with_own([path]))
+    text = b"<<3>> step 1 wibble: 2.5\n<<3>> step 2 wibble ignored: 2.5\n"
+    found = parser.feed(Chunk(RUN, text, 0)).points.to_pylist()
+    assert [("wibble", "loss", 3)] == [(p["metric"], p["quantity"], p["rank"]) for p in found]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("<<3>> ", "<3> ", "does not peel its sample"),
+        ('fits = ["Wibble"]', 'fits = ["wobble"]', "is taken for nothing"),
+        ("(?P<rank>", "(?P<colour>", "groups that mean nothing: colour"),
+        ("(?P<rank>", "(?P<rank", "none that works"),
+        ("[[prefix]]", "[[postfix]]", "unknown postfix"),
+        ("fragments = ", "fragments ", "own.toml"),
+    ],
+)
+def test_a_users_own_file_must_keep_its_word(
+    tmp_path: Path, before: str, after: str, said: str
+) -> None:
+    """A file that breaks its own samples is an error that says where, with a hint."""
+    path = tmp_path / "own.toml"
+    path.write_text(OWN.replace(before, after))
+    with pytest.raises(FormatError, match=re.escape(said)) as caught:
+        Knowledge.with_own([path])
+    assert caught.value.hint
+
+
+def test_a_slow_pattern_of_a_user_gives_up(tmp_path: Path) -> None:
+    """A pattern that would take for ever on a line costs a moment and matches nothing."""
+    path = tmp_path / "own.toml"
+    path.write_text("[[prefix]]\nname = 'slow'\npattern = '(?:a|a|aa)+!'\nsamples = ['aaa!']\n")
+    parser = Parser(knowledge=Knowledge.with_own([path]))
+    batch = parser.feed(Chunk(RUN, b"a" * 64 + b"\nstep 1 loss 2.0\n", 0))
+    assert [2.0] == batch.points.column("value").to_pylist()

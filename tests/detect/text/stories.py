@@ -233,6 +233,38 @@ STORIES = [
         "CONTINUE",
     ),
     Story(
+        "program-text-has-said-nothing",
+        steps(1, 4)
+        + "[rank1]: Traceback (most recent call last):\n"
+        + '[rank1]:   File "/home/me/data.py", line 3, in fetch\n'
+        + '[rank1]:     fail("CUDA out of memory")\n'
+        + '[rank1]:   File "/home/me/data.py", line 9, in fail\n'
+        + "[rank1]:     raise RuntimeError(f'worker (pid {p}) exited unexpectedly')\n"
+        + "[rank1]: RuntimeError: worker (pid 7) exited unexpectedly\n",
+        ("worker_died_unknown", 9),
+        "FAILED",
+        "STOP",
+        1,
+    ),
+    Story(
+        "a-setting-that-names-a-failure-is-none",
+        "log_policies: [{pattern: '.*CUDA out of memory.*', action: cancel_retries}]\n"
+        + steps(1, 2),
+        None,
+        "UNKNOWN",
+        "CONTINUE",
+    ),
+    Story(
+        "a-failed-last-save-costs-the-result",
+        steps(990, 1001)
+        + "Training completed.\n"
+        + TRACEBACK
+        + "OSError: [Errno 28] No space left on device\n",
+        ("disk_full", 18),
+        "FAILED",
+        "STOP",
+    ),
+    Story(
         "noise",
         "NCCL INFO comm 0x1 rank 0 nranks 8 - Abort COMPLETE\n"
         "wandb: Network error (ReadTimeout), entering retry loop.\n"
