@@ -80,7 +80,7 @@ class _Reading:
 
     def _batches(self, path: str) -> Iterator[tuple[str, "Batch"]]:
         from runwatch.cli.report.progress import Bar
-        from runwatch.pipeline import Reading
+        from runwatch.scanning import Reading
 
         name = _namer(path if len(self.paths) > 1 else "")
         with Bar(path) as bar:

@@ -87,7 +87,7 @@ def _summary(path: str, store: "Store | None", formats: list[Path]) -> dict[str,
     from datetime import UTC, datetime
 
     from runwatch.cli.report.progress import Bar
-    from runwatch.pipeline import scan
+    from runwatch.scanning import scan
 
     with Bar(path) as bar:
         summary = scan(

@@ -38,8 +38,8 @@ _LIBRARY = re.compile(
 )
 # Program text, as tracebacks and listings show it: it quotes messages that nobody has said.
 _CODE = re.compile(
-    r"\s*(?:raise |return |assert |print\(|logg(?:er|ing)\.|log\.|self\.|warnings\.warn|throw |except |"
-    r"echo |elif |if .*:$|\+ )"
+    r"\s*(?:raise |return |assert |print\(|logg(?:er|ing)\.|log\.|self\.|warnings\.warn|throw "
+    r"|except |echo |elif |if .*:$|\+ )"
 )
 _ANNOUNCED = 3  # lines of note between "Exception in thread" and its traceback
 _OPEN_LINES = 400  # a traceback that has said nothing for so many lines of note is over

@@ -36,6 +36,8 @@ _LOCATED_AT = re.compile(
 )
 _STEP_UNITS = frozenset(("it", "its", "ba", "steps", "iters", "iterations", "batches"))
 _BETWEEN = re.compile(r"^\]?\s*\[\s*$|^\s*:\s*$")
+_NEXT_FRACTION = re.compile(r"^%?[\])]*[\s|,]*[\[(]?\s*$")  # "[1/25][10/1583]"
+_RANGE = re.compile(r"^-\s*$")
 _AFTER = re.compile(r"\bafter\s*$")
 _CUT = re.compile(r"[,;|\t(]|\s{2,}|: .|\s-\s")
 _RATE_UNIT = re.compile(r"/|%?per\b")
@@ -131,12 +133,18 @@ def _is_axis(
         draft.settings += 1
         return True
     gap = literals[slot]
-    if gap == "-" and before is not None and axes.step is not None and axes.step == slot - 1:
+    if _RANGE.match(gap) and before is not None and axes.step is not None and axes.step == slot - 1:
         axes.step = slot  # a range gives its end
         return True
     label = not number.name or names.quantity(number.name) is None
     if fraction and label and (not number.name or number.joined_by in ("[", " ", ":")):
-        if axes.rank_of_step == 2 and axes.epoch is None:  # "[1/25][10/1583]"
+        if after is not None and after.unit and _RATE_UNIT.search(after.unit):
+            return False  # "5120/4988 tok/s"
+        if (
+            axes.rank_of_step == 2 and axes.epoch is None and not number.name
+            and axes.total_steps in (slot - 1, slot - 2) and before is not None
+            and before.link in ("of", "avg") and _NEXT_FRACTION.match(gap)
+        ):  # fmt: skip
             axes.epoch, axes.total_epochs = axes.step, axes.total_steps
             axes.rank_of_step, axes.total_steps = 1, None
         if axes.rank_of_step < 2:

@@ -18,7 +18,7 @@ OPAQUE = "|".join(
         r"\d+h ?\d+m(?: ?\d+s)?\b|\d+m(?:in)? ?\d+s\b",
         r"\d+(?:\.\d+){2,}(?::\d+)?",  # a version, or an address
         r"0x[0-9a-fA-F]+",
-        r"(?:cuda|cpu|gpu|xpu|npu|hpu|tpu|mps):\d+",
+        r"(?:cuda|cpu|gpu|xpu|npu|hpu|tpu|mps|xla):\d+(?:/\d+)?",
     )
 )
 NOT_FINITE = r"[+-]?(?:nan|inf|infinity)(?:\.0)?(?=[mun]?s\b|%|\b)(?![\w(])|[+-]?nan(?=[mun]?s\b)"

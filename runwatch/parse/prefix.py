@@ -12,6 +12,7 @@ from runwatch.errors import FormatError
 from runwatch.parse import stamp
 
 _DEPTH = 10  # nested prefixes of one line; srun + container + torchrun + two loggers is six
+_RANK_DIGITS = 7
 _PATIENCE = 0.05  # seconds that a user's own pattern may take on one line
 _LEVELS = {
     "i": "info", "w": "warning", "e": "error", "f": "critical", "d": "debug", "v": "debug",
@@ -132,7 +133,7 @@ class Peeler:
             at = end
             for meaning, words in said:
                 if meaning == "rank":
-                    rank = int(words)
+                    rank = int(words) if len(words) < _RANK_DIGITS else rank
                 elif meaning == "level":
                     level = level or _LEVELS.get(words.lower())
                 elif time is None:

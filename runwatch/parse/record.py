@@ -8,6 +8,8 @@ from typing import NamedTuple
 from runwatch.parse.number import value_of
 from runwatch.parse.plan import Evidence, Plan
 
+MAX_RANK = 1_000_000  # no run has more; a longer number is something else
+
 _INNER = re.compile("[\x01\x02\x03](\\d+)\x04")
 
 
@@ -62,7 +64,7 @@ def fill(plan: Plan, values: Sequence[str], key: str) -> Record:
         _count(values, plan.total_steps),
         None if plan.epoch is None else finite(number(values[plan.epoch])),
         _count(values, plan.total_epochs),
-        _count(values, plan.rank),
+        rank_of(values[plan.rank]) if plan.rank is not None else None,
         plan.bar,
         plan.training,
         key,
@@ -91,6 +93,12 @@ def count(value: float | None) -> int | None:
     if value is None or not math.isfinite(value) or abs(value) >= 2**62:
         return None
     return int(value)
+
+
+def rank_of(text: str) -> int | None:
+    """A rank; None where the number cannot be one."""
+    value = count(number(text))
+    return value if value is not None and 0 <= value < MAX_RANK else None
 
 
 def _count(values: Sequence[str], slot: int | None) -> int | None:

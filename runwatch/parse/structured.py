@@ -12,7 +12,7 @@ from runwatch.parse import stamp, unit
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.plan import Evidence
 from runwatch.parse.quantity import Names
-from runwatch.parse.record import Point, Record, count, finite, number
+from runwatch.parse.record import MAX_RANK, Point, Record, count, finite, number
 
 _TEXT_KEYS = ("log", "textPayload", "message", "msg", "MESSAGE", "event", "text", "jsonPayload")
 _TIME_KEYS = ("time", "timestamp", "ts", "@timestamp", "asctime", "datetime", "date", "created")
@@ -217,6 +217,10 @@ def _record(before: str, found: _Found, names: Names) -> Record:
         evidence = Evidence.HELD
     return Record(
         evidence, tuple(found.points), count(found.step), count(found.total_steps), found.epoch,
-        count(found.total_epochs), count(found.rank), None, not _EVAL.search(before),
+        count(found.total_epochs), _rank(found.rank), None, not _EVAL.search(before),
         "{" + ",".join(found.keys) + "}",
     )  # fmt: skip
+
+
+def _rank(value: float | None) -> int | None:
+    return int(value) if value is not None and 0 <= value < MAX_RANK else None

@@ -15,19 +15,19 @@ from runwatch.parse.number import NAN_MARK, OPAQUE_MARK
 _WRAPPER = re.compile(
     r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|>=?|about )\s*$"
 )
-_SEPARATOR = re.compile(r"\s*(?::=|[:=]|\.{3,}:?|->|→)\s*['\"]?$")
+_SEPARATOR = re.compile(r"\s*(?::=|[:=：]|\.{3,}:?|->|→)\s*['\"]?$")
 _LIST = re.compile(r"(?<=[:=\s\w'\"])\s*[\[({]+\s*$")
 _ITEM = re.compile(r"^\s*['\"]?\s*[\])]*,?\s*[\[(]*\s*$")
 _OPEN = re.compile(r"^\s*\(\s*(?:avg:?|mean:?)?\s*$")
 _SLASH = re.compile(r"^\s*(?:/|of|out of)\s*$")
 _BOUNDARY = re.compile(
-    r"[,;|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\]\s*|\)\s|^[-*#>=\s|]+|[\u2500-\u257f\u2588]+|\.\s"
+    r"[,;，；|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\]\s*|\)\s|^[-*#>=\s|]+|[\u2500-\u257f\u2588]+|\.\s|^\s*/\s+|\s={2,}\s"
 )
 _INDEX = re.compile(r"([A-Za-z_@][\w@/.()-]*)\s?\[\s*$")
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 _NAME = re.compile(r"^[^\W\d_][\w@/%.+\-#:&° ()\[\]]*$|^_?[A-Za-z]")
 _HAS_LETTER = re.compile(r"[^\W\d_]")
-_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
+_PARENTHESES = re.compile(r"\s*(?:\([^()]*\)|<\w+>)\s*$")
 _NO_NAME = re.compile(
     r"(?:an?|the|at|after|before|by|for|from|in|into|is|of|on|or|over|per|than|then|to|until|up|was"
     r"|with|within|about|all|and|are|as|be|has)$"
@@ -39,7 +39,12 @@ _NOTE = re.compile(r"\w ?\((?!(?:epoch|step|iter)\b)[A-Za-z ]+ $")  # "LR (group
 _NOTE_END = re.compile(r"\) ?[=:]")
 _CALL = re.compile(r"[A-Za-z_]\w*\([^()]*$")  # the arguments of a call, or of a printed module
 _SOURCE = re.compile(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
-_VERB = re.compile(r" (?:is|was)$")
+_CHANGED = re.compile(
+    r"\s(?:improved|decreased|increased|dropped|reduced|fell|rose|changed|went)"
+    r"(?:\s+(?:up|down))?(?:\s*\(\s*|\s+(?:\(\s*)?from\s+)$"
+)
+_CHANGED_TO = re.compile(r"^\s*(?:to|-+>|=+>|→)\s*$")
+_VERB = re.compile(r" (?:is|was|reached)$")
 _QUOTES = re.compile(r"(?<!\w)['\"]|['\"](?!\w)")
 _COPULA = re.compile(r"^\s*(?:is|was|:|=)\s*$")
 _CELL = re.compile(r"^\s*\|\s*$")
@@ -69,6 +74,7 @@ class Number:
     link: str = ""
     joined_by: str = ""  # the separator: ":", "=", " ", "[", or "" where there is no name
     trailing: str = ""  # the words behind it, for "225 layers"
+    subject: str = ""  # what has changed from this number to the next
     index: tuple[int, ...] | None = None
     finite: bool = True
 
@@ -88,11 +94,12 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
     out = Sentence(values=len(slots))
     before = lits[0]
     depth_list = False
+    cells = all(_CELL.match(text) for text in lits[1:-1]) and not lits[-1].strip(" |")
     previous: Number | None = None
     for position, slot in enumerate(slots):
         number = Number(slot, finite=marks[slot] != NAN_MARK)
         number.unit, rest = units.take(lits[position + 1])
-        out.loose_words += _name(number, before, previous, depth_list)
+        out.loose_words += _name(number, before, previous, depth_list, cells)
         depth_list = _in_list(number, before, depth_list, previous)
         out.numbers.append(number)
         previous = number
@@ -135,11 +142,16 @@ def _is_word(mark: str, before: str, after: str) -> bool:
     return bool(re.match(r"-[A-Za-z]|:\w", after))
 
 
-def _name(number: Number, before: str, previous: Number | None, in_list: bool) -> int:
+def _name(
+    number: Number, before: str, previous: Number | None, in_list: bool, cells: bool
+) -> int:
     """Name a number by the text before it; the count of words there that are not its name."""
     if previous is not None:
         if _SLASH.match(before):
             number.link = "of"
+            return 0
+        if previous.subject and _CHANGED_TO.match(before):
+            number.name, number.joined_by = previous.subject, ":"
             return 0
         if _OPEN.match(before):
             number.link = "avg"
@@ -147,12 +159,15 @@ def _name(number: Number, before: str, previous: Number | None, in_list: bool) -
         if " at " in previous.name and _COPULA.match(before):  # "Score at iteration 10 is 2.3"
             number.name, number.joined_by = previous.name.split(" at ")[0], ":"
             return 0
-        if previous.name and previous.joined_by in (" ", "|") and _CELL.match(before):
-            number.name, number.joined_by = previous.name, "|"  # "accuracy | 0.71 | 0.68"
+        if cells and previous.name and previous.joined_by in (" ", "|"):
+            number.name, number.joined_by = previous.name, "|"  # a row: "accuracy | 0.71 | 0.68"
             return 0
         if in_list and _ITEM.match(before) and _closed(before) < len(previous.index or ()):
             number.link = "item"
             return 0
+    if m := _CHANGED.search(before):
+        number.subject, skipped = _trailing_name(before[: m.start()], ":")
+        return skipped + 1
     text = _WRAPPER.sub("", before)
     if m := _INDEX.search(text):
         number.name, number.joined_by = m.group(1), "["
@@ -165,7 +180,7 @@ def _name(number: Number, before: str, previous: Number | None, in_list: bool) -
         number.index = (0,) * depth
         text = text[: opened.start()]
     if m := _SEPARATOR.search(text):
-        number.joined_by = ":" if ":" in m.group() else "="
+        number.joined_by = ":" if {":", "："} & set(m.group()) else "="
         region = text[: m.start()]
     elif text.rstrip() != text and text.strip():
         number.joined_by = " "

@@ -9,10 +9,10 @@ _RATE = (
 )
 _CLOSE = (
     r"%|[munµ]s|secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|"
-    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhx]|its?|ba|kit|billion|million|bytes|tks/s|dB|W|C"
+    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhx]|its?|ba|kit|m?eV(?: ?/ ?(?:A|atom|Å))?|billion|million|bytes|tks/s|dB|W|C"
 )
 # Right behind the number, whatever follows that is no word: `12ms`, `61.25GiB(77%)`, `0.59M`.
-_TIGHT = re.compile(rf"(?:{_RATE}|{_CLOSE})(?![\w/])|[kKMG] ?(?:{_RATE})")
+_TIGHT = re.compile(rf"[kKMG] ?(?:{_RATE})|(?:{_RATE}|{_CLOSE})(?!\w|/(?!$))")
 # After a blank only where no name of the next number can be meant: at the end, at a separator.
 _LOOSE = re.compile(
     rf" ((?:[kKMGB] )?{_RATE}|(?:{_CLOSE}|seconds|examples|samples|tokens|params|MFLOPS)(?![\w/]))"

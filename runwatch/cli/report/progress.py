@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from rich.progress import Progress as Rich
 
-    from runwatch.pipeline import Progress
+    from runwatch.scanning import Progress
 
 PATIENCE = 1.0  # seconds of silence that nobody minds
 

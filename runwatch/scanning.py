@@ -1,0 +1,164 @@
+"""A run at rest, read from its start or from where it was left, to its end."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runwatch.chunk import Chunk, Cursor
+from runwatch.ingest import open_source
+from runwatch.ingest.cited import cited
+from runwatch.ingest.source import Source
+from runwatch.parse import Parser
+from runwatch.parse.clean import plain
+from runwatch.parse.knowledge import Knowledge
+from runwatch.pipeline import STATE_VERSION, Analysis, covered
+from runwatch.records import Batch
+from runwatch.redact import redact
+from runwatch.summary import Coverage, Summary
+from runwatch.target import Kind, Target
+
+if TYPE_CHECKING:
+    from runwatch.store import Past, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a scan is, in stored bytes; `bytes_total` is 0 where nobody knows."""
+
+    bytes_done: int
+    bytes_total: int
+    lines: int
+
+
+Watch = Callable[[Progress], None]
+
+
+class Reading:
+    """The batches of a target, one after the other, nothing kept; `coverage` grows meanwhile.
+
+    `formats` are users' own files of formats. Raises InputError where the target cannot be read,
+    FormatError where a file of formats breaks its own samples.
+    """
+
+    def __init__(
+        self, target: str, progress: Watch | None = None, *, formats: Iterable[Path] = (),
+        year: int = 1970,
+    ) -> None:  # fmt: skip
+        self._parser = Parser(year=year, knowledge=Knowledge.with_own(formats))
+        self._source = open_source(Target.parse(target))
+        self._progress = progress
+
+    def __iter__(self) -> Iterator[Batch]:
+        gauge = _Gauge(self._progress)
+        for chunk in self._source.chunks({}):
+            yield self._parser.feed(chunk)
+            if chunk.last:
+                yield self._parser.finish(chunk.stream)
+            gauge.show(chunk, self._parser.coverage.lines)
+
+    @property
+    def coverage(self) -> Coverage:
+        """What was read so far and what came of it."""
+        return covered(self._parser.coverage, self._source.skipped)
+
+
+def scan(
+    target: str,
+    *,
+    store: "Store | None" = None,
+    progress: Watch | None = None,
+    clock: Callable[[], datetime],
+    formats: Iterable[Path] = (),
+) -> Summary:
+    """Read a run, judge it, and keep what was found.
+
+    With a store, a run that was scanned before is updated: read on where it grew, read anew where
+    it is another file. `formats` are users' own files of formats. Raises InputError where the
+    target cannot be read, FormatError where a file of formats breaks its own samples, StoreError
+    where the history cannot be written (what had been stored stays as it was).
+    """
+    named = Target.parse(target)
+    run = run_id(named, clock)
+    knowledge = Knowledge.with_own(formats)
+    past = None if store is None else _usable(store.past(run), named)
+    source = open_source(named)
+    if past is not None:
+        analysis = Analysis(
+            run, target, store=store, clock=clock, knowledge=knowledge, state=past.state
+        )
+        try:
+            return _through(analysis, named, source, past.cursors, progress)
+        except _StartedOverError:
+            source = open_source(named)  # another file of the same name: read it from the start
+    analysis = Analysis(run, target, store=store, clock=clock, knowledge=knowledge)
+    return _through(analysis, named, source, {}, progress)
+
+
+def run_id(target: Target, clock: Callable[[], datetime]) -> str:
+    """A name for the run that is the same for the same target: `train-1f0c2a9b`."""
+    if target.kind is Kind.STANDARD_INPUT:
+        return f"stdin-{clock():%Y%m%d-%H%M%S}"
+    path = os.path.abspath(target.path)
+    word = os.path.basename(path)
+    kept = "".join(c if c.isalnum() or c in "._-" else "_" for c in redact(word))[:40]
+    digest = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=4)
+    return f"{kept}-{digest.hexdigest()}"
+
+
+class _StartedOverError(Exception):
+    """A stream that was to go on began anew, so the past of its run says nothing."""
+
+
+class _Gauge:
+    """Turns the positions of many streams into one progress."""
+
+    def __init__(self, progress: Watch | None) -> None:
+        self._progress = progress
+        self._streams: dict[str, tuple[int, int]] = {}
+
+    def show(self, chunk: Chunk, lines: int) -> None:
+        """Tell how far it is."""
+        if self._progress is None:
+            return
+        self._streams[chunk.stream.name] = (chunk.position, chunk.size)
+        done = sum(position for position, _ in self._streams.values())
+        total = sum(size for _, size in self._streams.values())
+        self._progress(Progress(done, total, lines))
+
+
+def _usable(past: "Past | None", target: Target) -> "Past | None":
+    """What is known of a run, if one can go on from it."""
+    if past is None or target.kind is Kind.STANDARD_INPUT:
+        return None
+    return past if past.state.get("version") == STATE_VERSION else None
+
+
+def _through(
+    analysis: Analysis,
+    target: Target,
+    source: Source,
+    cursors: Mapping[str, Cursor],
+    progress: Watch | None,
+) -> Summary:
+    """Read the source from the cursors to its end and sum up."""
+    gauge = _Gauge(progress)
+    begun: set[str] = set()
+    for chunk in source.chunks(cursors):
+        name = chunk.stream.name
+        if name not in begun:
+            begun.add(name)
+            if name in cursors and chunk.offset != cursors[name].offset:
+                raise _StartedOverError
+        analysis.take(chunk)
+        gauge.show(chunk, analysis.coverage.lines)
+
+    def cite(wanted: Mapping[str, set[int]]) -> Mapping[tuple[str, int], str]:
+        if target.kind is Kind.STANDARD_INPUT:
+            return {}
+        return {place: plain(text) for place, text in cited(open_source(target), wanted).items()}
+
+    return analysis.finish(source.skipped, cite)
