@@ -19,6 +19,7 @@ from runwatch.pipeline import STATE_VERSION, Analysis, covered
 from runwatch.records import Batch
 from runwatch.redact import redact
 from runwatch.summary import Coverage, Summary
+from runwatch.tally import Tally
 from runwatch.target import Kind, Target
 
 if TYPE_CHECKING:
@@ -40,15 +41,16 @@ Watch = Callable[[Progress], None]
 class Reading:
     """The batches of a target, one after the other, nothing kept; `coverage` grows meanwhile.
 
-    `formats` are users' own files of formats. Raises InputError where the target cannot be read,
-    FormatError where a file of formats breaks its own samples.
+    `formats` are users' own files of formats. With a `tally` the points are counted there and the
+    batches hold none. Raises InputError where the target cannot be read, FormatError where a file
+    of formats breaks its own samples.
     """
 
     def __init__(
         self, target: str, progress: Watch | None = None, *, formats: Iterable[Path] = (),
-        year: int = 1970,
+        year: int = 1970, tally: Tally | None = None,
     ) -> None:  # fmt: skip
-        self._parser = Parser(year=year, knowledge=Knowledge.with_own(formats))
+        self._parser = Parser(year=year, knowledge=Knowledge.with_own(formats), tally=tally)
         self._source = open_source(Target.parse(target))
         self._progress = progress
 
@@ -104,6 +106,9 @@ def run_id(target: Target, clock: Callable[[], datetime]) -> str:
         return f"stdin-{clock():%Y%m%d-%H%M%S}"
     path = os.path.abspath(target.path)
     word = os.path.basename(path)
+    if target.host or target.kind not in (Kind.FILE, Kind.FOLDER, Kind.GLOB):
+        path = str(target)
+        word = f"{target.host or target.kind}-{word}"
     kept = "".join(c if c.isalnum() or c in "._-" else "_" for c in redact(word))[:40]
     digest = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=4)
     return f"{kept}-{digest.hexdigest()}"

@@ -1,100 +1,84 @@
 """Count, first, last, extremes and mean of every metric, without keeping a point."""
 
+import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from runwatch.records import Batch
-
-Floats = npt.NDArray[np.float64]
+# Columns of a row.
+COUNT, NAN, FIRST, LAST, LEAST, MOST, TOTAL = range(7)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MetricTally:
-    """One metric in one unit. `count` includes the NaN; extremes and mean leave them out.
-
-    `first` and `last` are in order of arrival. The mean is a plain running sum in that order, so
-    cutting the input elsewhere does not change its last bit; None where all values are NaN.
-    """
+    """One metric in one unit. `count` includes the NaN; extremes and mean leave them out."""
 
     metric: str
     unit: str | None
-    count: int = 0
-    nan: int = 0
-    first: float = np.nan
-    last: float = np.nan
-    min: float | None = None
-    max: float | None = None
-    total: float = 0.0
-
-    def add(self, values: Floats) -> None:
-        """Take the next values, at least one."""
-        if not self.count:
-            self.first = float(values[0])
-        self.last = float(values[-1])
-        self.count += len(values)
-        valid = values[~np.isnan(values)]
-        self.nan += len(values) - len(valid)
-        if len(valid):
-            low, high = float(valid.min()), float(valid.max())
-            self.min = low if self.min is None else min(low, self.min)
-            self.max = high if self.max is None else max(high, self.max)
-            # cumsum adds strictly in order, unlike sum, which adds in pairs.
-            with np.errstate(over="ignore", invalid="ignore"):
-                self.total = float(np.cumsum(np.concatenate(([self.total], valid)))[-1])
-
-    @property
-    def mean(self) -> float | None:
-        """Over the values that are numbers."""
-        return self.total / (self.count - self.nan) if self.count > self.nan else None
+    count: int
+    nan: int
+    first: float
+    last: float
+    min: float | None
+    max: float | None
+    mean: float | None
 
     def as_dict(self) -> dict[str, Any]:
         """The row that `parse --summary` prints."""
-        names = ("metric", "unit", "count", "nan", "first", "last", "min", "max", "mean")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 class Tally:
-    """Fed batches, knows every (metric, unit) in order of appearance.
+    """Knows every (metric, unit) in order of appearance, each a row of `rows`.
 
     A metric that is printed in two units (`98 ms`, `1.2 s`) has two rows: values are not scaled.
+    The total is a plain running sum in order of arrival, so that neither the path that a line took
+    nor where the input was cut changes its last bit.
     """
 
     def __init__(self) -> None:
-        self.points = 0
-        self.lines = 0
-        self._metrics: dict[tuple[str, str | None], MetricTally] = {}
+        self.rows: npt.NDArray[np.float64] = _empty(64)
+        self._index: dict[tuple[str, str], int] = {}
 
-    def feed(self, batch: Batch) -> None:
-        """Take the next batch of any stream."""
-        self.lines += max(0, batch.last_line - batch.first_line + 1)
-        points = batch.points
-        if not points.num_rows:
-            return
-        self.points += points.num_rows
-        metric, unit = _words(points, "metric"), _words(points, "unit")
-        names = cast("list[str]", metric.dictionary.to_pylist())
-        units: list[str | None] = [*unit.dictionary.to_pylist(), None]
-        unit_code = unit.indices.fill_null(len(units) - 1).to_numpy(zero_copy_only=False)
-        code = metric.indices.to_numpy(zero_copy_only=False).astype(np.int64) * len(units)
-        code += unit_code
-        values = points.column("value").to_numpy(zero_copy_only=False)
-        order = np.argsort(code, kind="stable")
-        starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-        pieces = list(zip(starts, [*starts[1:], len(order)], strict=True))
-        for start, end in sorted(pieces, key=lambda piece: order[piece[0]]):
-            which, how = divmod(int(code[order[start]]), len(units))
-            key = names[which], units[how]
-            known = self._metrics.setdefault(key, MetricTally(*key))
-            known.add(values[order[start:end]])
+    def row(self, metric: str, unit: str) -> int:
+        """The number of a metric's row."""
+        index = self._index.get((metric, unit))
+        if index is None:
+            index = self._index[metric, unit] = len(self._index)
+            if index == len(self.rows):
+                self.rows = np.concatenate([self.rows, _empty(len(self.rows))])
+        return index
+
+    def add(self, metric: str, unit: str, value: float) -> None:
+        """Take the next value."""
+        index = self.row(metric, unit)  # which may move the rows
+        row = self.rows[index]
+        if not row[COUNT]:
+            row[FIRST] = value
+        row[COUNT] += 1
+        row[LAST] = value
+        if math.isnan(value):
+            row[NAN] += 1
+        else:
+            row[LEAST], row[MOST] = min(row[LEAST], value), max(row[MOST], value)
+            with np.errstate(invalid="ignore", over="ignore"):
+                row[TOTAL] += value
 
     def metrics(self) -> list[MetricTally]:
         """One for each metric and unit, in order of appearance."""
-        return list(self._metrics.values())
+        found = []
+        for (metric, unit), index in self._index.items():
+            row = self.rows[index].tolist()
+            valid = row[COUNT] - row[NAN]
+            spread = (row[LEAST], row[MOST], row[TOTAL] / valid) if valid else (None, None, None)
+            counts = int(row[COUNT]), int(row[NAN])
+            found.append(MetricTally(metric, unit or None, *counts, row[FIRST], row[LAST], *spread))
+        return [tally for tally in found if tally.count]
 
 
-def _words(points: pa.RecordBatch, name: str) -> "pa.DictionaryArray[Any, Any]":
-    return cast("pa.DictionaryArray[Any, Any]", points.column(name))
+def _empty(rows: int) -> npt.NDArray[np.float64]:
+    new = np.zeros((rows, TOTAL + 1))
+    new[:, LEAST], new[:, MOST] = np.inf, -np.inf
+    return new

@@ -17,6 +17,7 @@ from runwatch.errors import RunwatchError, UsageError
 
 if TYPE_CHECKING:
     from runwatch.records import Batch
+    from runwatch.tally import Tally
 
 EXAMPLES = """\
   runwatch parse train.log                       every number as CSV
@@ -62,7 +63,9 @@ class _Reading:
         self.paths = paths
         self.formats = formats
         self.code = 0
+        self.lines = 0
         self.bytes = 0
+        self.tally: Tally | None = None  # where points are counted rather than kept
         self.skipped = 0
 
     def batches(self) -> Iterator[tuple[str, "Batch"]]:
@@ -84,9 +87,10 @@ class _Reading:
 
         name = _namer(path if len(self.paths) > 1 else "")
         with Bar(path) as bar:
-            reading = Reading(path, bar, formats=self.formats)
+            reading = Reading(path, bar, formats=self.formats, tally=self.tally)
             for batch in reading:
                 yield name(batch.stream.name), batch
+            self.lines += reading.coverage.lines
             self.bytes += reading.coverage.bytes
             self.skipped += reading.coverage.skipped
 
@@ -126,16 +130,16 @@ def _summary(options: argparse.Namespace, reading: _Reading) -> None:
     from runwatch.cli.report.table import aligned
     from runwatch.tally import Tally
 
-    tally = Tally()
+    tally = reading.tally = Tally()
     with sink(options.out, force=options.force) as out:
-        for _, batch in reading.batches():
-            tally.feed(batch)
+        for _ in reading.batches():
+            pass
         metrics = [metric.as_dict() for metric in tally.metrics()]
         if options.json:
             counts = {
-                "lines": tally.lines,
+                "lines": reading.lines,
                 "bytes": reading.bytes,
-                "points": tally.points,
+                "points": sum(metric["count"] for metric in metrics),
                 "skipped": reading.skipped,
             }
             out.write(document({**counts, "metrics": metrics}))
@@ -143,4 +147,4 @@ def _summary(options: argparse.Namespace, reading: _Reading) -> None:
             table = aligned(list(metrics[0]), [list(row.values()) for row in metrics], cell=40)
             out.write(table.encode())
     if not metrics:
-        print(f"no measurements in {tally.lines:,} lines", file=sys.stderr)
+        print(f"no measurements in {reading.lines:,} lines", file=sys.stderr)

@@ -64,7 +64,7 @@ def bar_plan(literals: Sequence[str], marks: str, at: int, names: Names) -> Plan
     if inner.axes.epoch is not None and axes.epoch is None:
         axes.epoch = inner.axes.epoch + tail
     head = () if described.numbers else heading(["".join(literals[:at]).rstrip(": ")]).head
-    rates = sum("/" in f.metric and f.unit == "" for f in draft.fields)
+    rates = draft.rates + inner.rates
     evidence = Evidence.CLEAR if draft.clues and len(draft.fields) > rates else Evidence.NONE
     cells = row(described, literals[:at], marks[: at - 1])
     if loose > _MAX_LOOSE:

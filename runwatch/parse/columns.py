@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from runwatch.records import LINES, POINTS
@@ -21,60 +23,106 @@ class Words:
             self._array = None
         return index
 
-    def column(self, indices: list[int | None]) -> "pa.Array[Any]":
-        """The words of the indices; None stays null."""
+    def column(self, indices: "pa.Array[Any]") -> "pa.Array[Any]":
+        """The words of the indices; null stays null."""
         if self._array is None:
             self._array = pa.array(list(self._index), pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), self._array)
+        return pa.DictionaryArray.from_arrays(indices, self._array)
 
 
 class Columns:
-    """The rows of one batch, column by column. `words` are shared by all batches of a run."""
+    """The rows of one batch, column by column. `words` are shared by all batches of a run.
+
+    Points come one by one or in blocks; a block is kept as arrays, and what came one by one before
+    it is made into arrays first, so that the order stays.
+    """
 
     def __init__(self, words: Words) -> None:
-        self._words = words
-        self.points: list[list[Any]] = [[] for _ in POINTS]
-        self.lines: list[list[Any]] = [[] for _ in LINES]
+        self.words = words
+        self._points: list[list[Any]] = [[] for _ in POINTS]
+        self._lines: list[list[Any]] = [[] for _ in LINES]
+        self._blocks: list[list[pa.Array[Any]]] = []
 
     def point(
         self, line: int, time: int | None, rank: int | None, step: int | None, epoch: float | None,
         metric: str, value: float, unit: str, quantity: str | None, segment: int,
     ) -> None:  # fmt: skip
         """Add one measurement."""
-        words = self._words
+        words = self.words
         row = (
             line, time, rank, step, epoch, words[metric], value,
             words[unit] if unit else None, words[quantity] if quantity else None, segment,
         )  # fmt: skip
-        for column, cell in zip(self.points, row, strict=True):
+        for column, cell in zip(self._points, row, strict=True):
             column.append(cell)
+
+    def block(
+        self, whole: npt.NDArray[np.int64], doubles: npt.NDArray[np.float64],
+        ranks: list[int | None],
+    ) -> None:  # fmt: skip
+        """Add many measurements: columns line, time, writer, metric, unit, quantity (-1 is null)
+        and value, step, epoch, segment (nan is null). `ranks` has the rank of each writer."""
+        self._settle()
+        line, time, writer, metric, unit, quantity = whole.T
+        value, step, epoch, segment = doubles.T
+        rank = np.array([-1 if r is None else r for r in ranks], np.int32)[writer]
+        no_step = np.isnan(step)
+        steps = np.where(no_step, 0, step).astype(np.int64)
+        self._blocks.append(
+            [
+                pa.array(np.ascontiguousarray(line)),
+                pa.array(time, pa.int64(), mask=time < 0).cast(POINTS.field("time").type),
+                pa.array(rank, pa.int32(), mask=rank < 0),
+                pa.array(steps, pa.int64(), mask=no_step),
+                pa.array(epoch, pa.float64(), mask=np.isnan(epoch)),
+                pa.array(metric.astype(np.int32)),
+                pa.array(np.ascontiguousarray(value)),
+                pa.array(unit.astype(np.int32), mask=unit < 0),
+                pa.array(quantity.astype(np.int32), mask=quantity < 0),
+                pa.array(segment.astype(np.int32)),
+            ]
+        )
 
     def line(
         self, line: int, time: int | None, rank: int | None, step: int | None, segment: int,
         level: str | None, block: str, text: str, raw: str,
     ) -> None:  # fmt: skip
         """Add one line of note."""
-        words = self._words
+        words = self.words
         row = (
             line, time, rank, step, segment,
             words[level] if level else None, words[block], text, raw,
         )  # fmt: skip
-        for column, cell in zip(self.lines, row, strict=True):
+        for column, cell in zip(self._lines, row, strict=True):
             column.append(cell)
 
     def arrow(self) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """The points and the lines; the columns are empty again."""
-        points = self._batch(self.points, POINTS)
-        lines = self._batch(self.lines, LINES)
-        self.points = [[] for _ in POINTS]
-        self.lines = [[] for _ in LINES]
+        self._settle(always=not self._blocks)
+        blocks, self._blocks = self._blocks, []
+        columns = blocks[0] if len(blocks) == 1 else list(map(pa.concat_arrays, zip(*blocks, strict=True)))
+        points = self._batch(columns, POINTS)
+        lines = self._batch(_arrays(self._lines, LINES), LINES)
+        self._lines = [[] for _ in LINES]
         return points, lines
 
-    def _batch(self, columns: list[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
+    def _settle(self, *, always: bool = False) -> None:
+        """Make what came one by one into a block."""
+        if self._points[0] or always:
+            self._blocks.append(_arrays(self._points, POINTS))
+            self._points = [[] for _ in POINTS]
+
+    def _batch(self, columns: list["pa.Array[Any]"], schema: pa.Schema) -> pa.RecordBatch:
         arrays = [
-            self._words.column(column)
-            if pa.types.is_dictionary(field.type)
-            else pa.array(column, field.type)
+            self.words.column(column) if pa.types.is_dictionary(field.type) else column
             for column, field in zip(columns, schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _arrays(columns: list[list[Any]], schema: pa.Schema) -> list["pa.Array[Any]"]:
+    """Arrow arrays, of words their numbers."""
+    return [
+        pa.array(column, pa.int32() if pa.types.is_dictionary(field.type) else field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]

@@ -5,7 +5,7 @@ length are read one by one, each under the number of its line.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runwatch.chunk import Chunk, Cursor
@@ -27,6 +27,8 @@ class Cut:
 
     def feed(self, chunk: Chunk) -> Iterator[tuple[int, str]]:
         """The finished texts of the next bytes with their line numbers; `lines` grows meanwhile."""
+        if chunk.data and chunk.offset != self.offset + self.length:
+            self.tail, self.length = b"", 0  # another text: what was unfinished is gone
         self.identity = chunk.identity or self.identity
         data = chunk.data
         if chunk.offset == 0 and not self.length:
@@ -45,6 +47,17 @@ class Cut:
             yield self.lines, line
         if rest:
             yield self.lines + 1, rest
+
+    def whole(self, chunk: Chunk) -> tuple[list[memoryview], Chunk]:
+        """The finished lines of the next bytes in pieces, and the chunk without them."""
+        end = chunk.data.rfind(b"\n") + 1
+        if not end or self.length > len(self.tail):
+            return [], chunk
+        marked = chunk.offset == 0 and not self.length and chunk.data.startswith(_MARK)
+        pieces = [memoryview(self.tail), memoryview(chunk.data)[len(_MARK) * marked : end]]
+        self.tail, self.length = b"", 0
+        self.identity = chunk.identity or self.identity
+        return pieces, replace(chunk, data=chunk.data[end:], offset=chunk.offset + end)
 
     def give_up(self) -> Iterator[tuple[int, str]]:
         """The unfinished text, at the true end of the input."""

@@ -4,61 +4,28 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from runwatch.parse.axis import Axes, axis_of, is_strong, leading
 from runwatch.parse.number import NUMBER_MARK
 from runwatch.parse.plan import Field
 from runwatch.parse.quantity import Names
 from runwatch.parse.text import END_MARK, Number, Sentence
 
-_SINGULAR = frozenset(("step", "iter", "iteration", "epoch", "update", "batch", "global step"))
-_NO_AXIS = frozenset(
-    [
-        "per",
-        "each",
-        "warmup",
-        "total",
-        "max",
-        "num",
-        "number",
-        "accumulation",
-        "every",
-        "save",
-        "saving",
-        "eval",
-        "log",
-        "logging",
-        "by",
-    ]
-)
-_TRAILING = frozenset(("at", "number", "no", "of", "is"))
-_LEADING = re.compile(r"(?:\]|:(?=\t)|)[\t ](?=\S*[A-Za-z])")
-_LOCATED_AT = re.compile(
-    r"\b(?:at|for|after|of|in)\s+(?:the\s+)?(?:global\s+)?(step|iteration|iter|epoch|update)$"
-)
-_STEP_UNITS = frozenset(("it", "its", "ba", "steps", "iters", "iterations", "batches"))
+_STEP_UNITS = frozenset(("it", "its", "ba", "steps", "iters", "iterations", "batch", "batches"))
+_SCALES = frozenset(("k", "K", "M", "B", "G"))
+_EPOCH_UNITS = frozenset(("epoch", "epochs"))
 _BETWEEN = re.compile(r"^\]?\s*\[\s*$|^\s*:\s*$")
 _NEXT_FRACTION = re.compile(r"^%?[\])]*[\s|,]*[\[(]?\s*$")  # "[1/25][10/1583]"
 _RANGE = re.compile(r"^-\s*$")
+_COLON = re.compile(r"^:\s+$")
+_PHASE = re.compile(r"(?i)(?:train|training|valid|val|validation|test)\s\w+$")
+_BEST = re.compile(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
 _AFTER = re.compile(r"\bafter\s*$")
+_IN_CELL = re.compile(r"^\s*\|\s+\w+\s+$")  # "| eps 0.91 |"
 _CUT = re.compile(r"[,;|\t(]|\s{2,}|: .|\s-\s")
 _RATE_UNIT = re.compile(r"/|%?per\b")
+_TIME_UNITS = frozenset(("s", "ms", "sec", "secs", "seconds", "min", "minutes", "h", "hours"))
+_STATISTIC = re.compile(r"(?i)^(?:mean|avg|average|median)\b|(?:^|[ _/])(?:mean|avg|std|stddev)$")
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
-
-
-@dataclass(slots=True)
-class Axes:
-    """The slots that say where a line belongs, while they are being found."""
-
-    step: int | None = None
-    total_steps: int | None = None
-    epoch: int | None = None
-    total_epochs: int | None = None
-    rank: int | None = None
-    announced_steps: int | None = None
-    announced_epochs: int | None = None
-    rank_of_step: int = (
-        0  # how strong the claim on `step` is: 1 a name, 2 a fraction, 3 a global name
-    )
-    bar: str | None = None
 
 
 @dataclass(slots=True)
@@ -82,16 +49,19 @@ def assign(
 ) -> None:
     """Give each number its part: an axis, a measurement, or none."""
     numbers = sentence.numbers
+    done = leading(literals, numbers, draft.axes) if numbers and not offset else frozenset()
     for i, number in enumerate(numbers):
         before = numbers[i - 1] if i else None
         after = numbers[i + 1] if i + 1 < len(numbers) else None
         slot = number.slot + offset
+        if slot in done:
+            continue
         if number.link == "of" and before is not None:
             _second(number, before, slot, draft, names)
-        elif number.link == "avg" and before is not None:
+        elif number.link == "avg" and before is not None and (after is None or after.link != "of"):
             _average(number, before, slot, draft, names)
-        elif slot == 0 and literals[0] in ("", "[") and _LEADING.match(literals[1]):
-            draft.axes.step, draft.axes.rank_of_step = slot, 1  # "[10]\ttrain-rmse:0.5"
+        elif number.link == "avg" and draft.fields and draft.fields[-1].slot == slot - 1:
+            continue  # "Acc: 91.2% (912/1000)"
         elif _is_axis(number, before, after, literals, slot, draft, names):
             continue
         elif number.name:
@@ -107,13 +77,23 @@ def _is_axis(
 ) -> bool:  # fmt: skip
     """Whether the number counts on an axis; takes it if so."""
     axes = draft.axes
+    gap = literals[slot]
     fraction = after is not None and after.link == "of"
+    if _RANGE.match(gap) and draft.fields and draft.fields[-1].slot == slot - 1 and number.unit:
+        draft.fields.pop()  # it began the range
     listed = number.link == "item" or (after is not None and after.link == "item")
-    axis = None if listed else _axis_of(number, names)
+    timed = number.unit in _TIME_UNITS  # "Step: 12ms"
+    axis = None if listed or timed else axis_of(number, names)
+    if number.unit in _EPOCH_UNITS and axis is None and not number.name:
+        axis = "epoch"  # "1epoch:train:1-412batch:"
     if number.unit in _STEP_UNITS and axis is None and names.quantity(number.name) is None:
         axis = "step"
+    if axis is None and _names_its_step(number, before, after, literals, names):
+        axis = "step"
+    if axis == "step" and number.unit in _SCALES:
+        return True  # "step:1K" rounds, and a step that is wrong is worse than none
     if axis == "step":
-        claim = 3 if names.is_global(number.name) else 2 if fraction else 1
+        claim = 4 if names.is_global(number.name) else 3 if fraction or is_strong(number.name) else 1
         if claim > axes.rank_of_step:
             axes.step, axes.rank_of_step, axes.total_steps = slot, claim, None
         if names.is_global(number.name):
@@ -132,23 +112,23 @@ def _is_axis(
             axes.announced_epochs = slot
         draft.settings += 1
         return True
-    gap = literals[slot]
     if _RANGE.match(gap) and before is not None and axes.step is not None and axes.step == slot - 1:
         axes.step = slot  # a range gives its end
         return True
-    label = not number.name or names.quantity(number.name) is None
+    words = number.name.split()
+    label = not words or not (names.quantity(number.name) or names.quantity(words[-1]))
     if fraction and label and (not number.name or number.joined_by in ("[", " ", ":")):
-        if after is not None and after.unit and _RATE_UNIT.search(after.unit):
-            return False  # "5120/4988 tok/s"
+        if after is not None and after.unit and after.unit not in _STEP_UNITS | {"%"}:
+            return False  # "5120/4988 tok/s", "12/80GB"
         if (
-            axes.rank_of_step == 2 and axes.epoch is None and not number.name
+            axes.rank_of_step in (2, 3) and axes.epoch is None and not number.name
             and axes.total_steps in (slot - 1, slot - 2) and before is not None
             and before.link in ("of", "avg") and _NEXT_FRACTION.match(gap)
         ):  # fmt: skip
             axes.epoch, axes.total_epochs = axes.step, axes.total_steps
             axes.rank_of_step, axes.total_steps = 1, None
         if axes.rank_of_step < 2:
-            axes.step, axes.rank_of_step = slot, 2
+            axes.step, axes.rank_of_step, axes.total_steps = slot, 2, None
         return True
     following = literals[slot + 1] if after is not None else ""
     if (
@@ -164,30 +144,22 @@ def _is_axis(
     return False
 
 
-def _axis_of(number: Number, names: Names) -> str | None:
-    """The axis that the number's name counts on, by the whole name or by its last words."""
-    name = number.name
-    if not name:
-        return None
-    if m := _LOCATED_AT.search(name.lower()):
-        return "epoch" if m.group(1) == "epoch" else "step"
-    if axis := names.axis(name):
-        return axis
-    if number.slot == 0 and number.joined_by in (":", " ") and name in names.axes["leading"]:
-        return "step"
-    words = name.replace("_", " ").replace("/", " ").lower().split()
-    while words and words[-1] in _TRAILING:
-        words.pop()
-    if len(words) == 1 and words[0] in _SINGULAR:
-        return "epoch" if words[0] == "epoch" else "step"
-    if len(words) < 2 or names.quantity(name) is not None:
-        return None
-    if len(words) > 2 and (axis := names.axis(" ".join(words[-2:]))) in ("step", "epoch"):
-        return axis
-    for tail in (" ".join(words[-2:]), words[-1]):
-        if tail in _SINGULAR and not _NO_AXIS & set(words[: -len(tail.split())]):
-            return "epoch" if tail == "epoch" else "step"
-    return None
+def _names_its_step(
+    number: Number, before: Number | None, after: Number | None, literals: Sequence[str], names: Names
+) -> bool:
+    """Whether a step stands between a name and its value: `Validation loss 1000: 1.21`,
+    `Train loss 7 41.2 Grad norm 12.1`. Then the name goes to the value."""
+    if before is not None or after is None or after.name or after.link or number.joined_by != " ":
+        return False
+    if (rule := names.quantity(number.name.split()[-1])) is None or not rule.sure:
+        return False
+    gap = literals[number.slot + 1]
+    if not _COLON.match(gap) and not (
+        gap == " " and _PHASE.match(number.name) and literals[after.slot + 1][:1] == " "
+    ):
+        return False
+    after.name, after.joined_by = number.name, ":"
+    return True
 
 
 def _second(number: Number, first: Number, slot: int, draft: Draft, names: Names) -> None:
@@ -205,7 +177,7 @@ def _average(number: Number, first: Number, slot: int, draft: Draft, names: Name
     """A number in parentheses behind another: its running mean, or a time beside an axis."""
     if draft.fields and draft.fields[-1].slot == slot - 1:
         metric = draft.fields[-1].metric
-        if not metric.endswith(".avg"):
+        if not metric.endswith(".avg") and not _BEST.search(metric):
             draft.fields.append(Field(slot, f"{metric}.avg", number.unit))
     elif number.unit and number.unit != "%":
         draft.fields.append(Field(slot, number.unit, ""))
@@ -232,11 +204,18 @@ def _measure(number: Number, before: str, slot: int, draft: Draft, names: Names)
         draft.sure |= rule.sure
     elif rule is None and number.unit and _RATE_UNIT.search(number.unit):
         draft.clues += 1  # "rate: 1.2it/s"
-    elif rule is None and names.is_setting(name):
+    elif rule is None and names.is_setting(name) and not _is_measured(number):
         draft.settings += 1
-    if rule is None and number.joined_by in (" ", "[", "|"):
+    in_cell = number.joined_by == " " and _IN_CELL.match(before) is not None
+    if rule is None and number.joined_by in (" ", "[") and not in_cell:
         draft.prose += 1  # "loaded file in 0.01": only a known name is one without a separator
         draft.weak.append(Field(slot, metric, number.unit))
         draft.prefix = f"{name} {NUMBER_MARK}{slot}{END_MARK}" if number.joined_by == " " else ""
         return
     draft.fields.append(Field(slot, metric, number.unit))
+
+
+def _is_measured(number: Number) -> bool:
+    """Whether a name speaks of something measured, whatever its other words: a mean, a time."""
+    timed = number.unit in _TIME_UNITS and "time" in number.name.lower()
+    return timed or _STATISTIC.search(number.name) is not None

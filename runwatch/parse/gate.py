@@ -40,13 +40,21 @@ class Gate:
         self._proven: set[str] = set()
         self._refused: set[str] = set()
         self._held: dict[str, list[Row]] = {}
+        self._shown: dict[str, tuple[int | None, float | None]] = {}  # where, by its neighbours
 
     def passed(self, record: Record, row: Row) -> list[Row]:
         """The rows that count now: this one, none yet, or the held ones and this one."""
         if record.evidence is Evidence.CLEAR or record.key in self._proven:
             return [row]
+        if record.evidence is Evidence.BESIDE:
+            self._shown[record.key] = (row.step, row.epoch)
+            return [row]
         if record.key in self._refused:
             return []
+        if self._shown.get(record.key, (row.step, row.epoch)) != (row.step, row.epoch):
+            del self._shown[record.key]
+            self._proven.add(record.key)
+            return [row]
         held = self._held.get(record.key)
         if held is None:
             if len(self._held) >= _MAX_HELD:
@@ -56,12 +64,13 @@ class Gate:
         if held[-1].rank != row.rank:
             held[-1] = row
             return []
-        return self._again(record.key, held, row)
+        return self._again(record.key, held, row, record.evidence is Evidence.KNOWN)
 
-    def _again(self, key: str, held: list[Row], row: Row) -> list[Row]:
+    def _again(self, key: str, held: list[Row], row: Row, known: bool) -> list[Row]:
         """A form came again: proof if the run went on in between, refusal if it did not."""
-        changed = held[-1].values != row.values
-        if (held[-1].step, held[-1].epoch) == (row.step, row.epoch):
+        last = held[-1]
+        changed = last.values != row.values
+        if (last.step, last.epoch) == (row.step, row.epoch) and not (known and _later(last, row)):
             if changed:
                 del self._held[key]
                 self._refused.add(key)
@@ -79,12 +88,20 @@ class Gate:
             "proven": sorted(self._proven),
             "refused": sorted(self._refused),
             "held": self._held,
+            "shown": self._shown,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up what `state` gave."""
         self._proven, self._refused = set(state["proven"]), set(state["refused"])
+        self._shown = {key: tuple(place) for key, place in state["shown"].items()}
         self._held = {
             key: [Row._make((*row[:-1], tuple(Point(*point) for point in row[-1]))) for row in rows]
             for key, rows in state["held"].items()
         }
+
+
+def _later(last: Row, row: Row) -> bool:
+    """Whether only the clock tells that a run went on, as no line says where it is."""
+    unplaced = row.step is None and row.epoch is None
+    return unplaced and last.time is not None and row.time is not None and last.time < row.time

@@ -34,8 +34,8 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
 
 def heading(literals: Sequence[str]) -> Plan:
     """The names of a line that may be the head of a table."""
-    text = literals[0] if len(literals) == 1 else ""
-    text = text.strip().strip("|│┃").strip()
+    line = literals[0] if len(literals) == 1 else ""
+    text = re.sub(r"^#\s+", "", line.strip().strip("|│┃").strip())
     if not text or len(text) > _MAX_HEADING:
         return SILENT
     if "|" in text or "│" in text or "┃" in text:
@@ -46,11 +46,26 @@ def heading(literals: Sequence[str]) -> Plan:
         cells = [cell.strip() for cell in text.split("\t") if cell.strip()]
     elif re.search(r"\s{2,}", text):
         cells = re.split(r"\s{2,}", re.sub(r"\(P\s+R\b", "(P  R", text))
+        if line.lstrip().startswith("#"):
+            cells = text.split()  # the names above the columns of a file of numbers
     else:
         cells = text.split()
     if not 3 <= len(cells) <= _MAX_COLUMNS or any(len(cell) > _MAX_NAME for cell in cells):
         return SILENT
-    return Plan(head=tuple(_head_name(cell) for cell in cells))
+    return Plan(head=tuple(map(_head_name, cells)), spans=_spans(line, cells))
+
+
+def _spans(line: str, cells: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Where the names stand, for rows with empty cells; nothing where that cannot be told."""
+    out = []
+    at = 0
+    for cell in cells:
+        start = line.find(cell, at)
+        if start < 0 or not cell:
+            return ()
+        at = start + len(cell)
+        out.append((start, at))
+    return tuple(out)
 
 
 def _head_name(cell: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from runwatch.chunk import Stream
 from runwatch.parse.columns import Columns, Words
@@ -10,6 +11,7 @@ from runwatch.parse.place import Place
 from runwatch.parse.prefix import Prefix
 from runwatch.parse.quantity import Names
 from runwatch.records import Batch
+from runwatch.tally import Tally
 
 _EVAL_OF = {"loss": "eval_loss", "accuracy": "eval_accuracy"}
 _MAX_EXAMPLES = 5
@@ -36,8 +38,9 @@ class Coverage:
 class Ledger:
     """Collects the rows of a batch; `coverage` goes on over all batches."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, tally: Tally | None = None) -> None:
         self.coverage = Coverage()
+        self.tally = tally
         self._names = names
         self._columns = Columns(Words())
         self._quantities: dict[str, str | None] = {}
@@ -47,9 +50,10 @@ class Ledger:
     def keep(self, stream: Stream, row: Row) -> None:
         """Write the points of a record."""
         for metric, value, unit in row.points:
-            quantity = self._quantity(metric)
-            if not row.training and quantity in _EVAL_OF:
-                quantity = _EVAL_OF[quantity]
+            if self.tally is not None:
+                self.tally.add(metric, unit, value)
+                continue
+            quantity = self._quantity(metric, row.training)
             self._columns.point(
                 row.line, row.time, row.rank, row.step, row.epoch, metric, value, unit, quantity,
                 row.segment,
@@ -87,8 +91,27 @@ class Ledger:
             max((p.total_epochs for p in places if p.total_epochs is not None), default=None),
         )  # fmt: skip
 
-    def _quantity(self, metric: str) -> str | None:
+    def numbers(self, metric: str, unit: str, training: bool) -> tuple[int, int, int, int]:
+        """A point's row in the tally, and its metric, unit and quantity as numbers of words."""
+        row = -1 if self.tally is None else self.tally.row(metric, unit)
+        words, quantity = self._columns.words, self._quantity(metric, training)
+        return (
+            row, words[metric], words[unit] if unit else -1, words[quantity] if quantity else -1
+        )  # fmt: skip
+
+    def block(
+        self, count: int, lines: int, whole: Any, doubles: Any, ranks: list[int | None]
+    ) -> None:
+        """Write many points at once, as the replay kernel lays them out."""
+        self.coverage.points += count
+        self.coverage.metric_lines += lines
+        self._last_line = ("", 0)
+        if self.tally is None and count:
+            self._columns.block(whole[:count], doubles[:count], ranks)
+
+    def _quantity(self, metric: str, training: bool) -> str | None:
         if metric not in self._quantities:
             rule = None if metric.endswith(".avg") else self._names.quantity(metric)
             self._quantities[metric] = None if rule is None else rule.name
-        return self._quantities[metric]
+        found = self._quantities[metric]
+        return found if training or found is None else _EVAL_OF.get(found, found)

@@ -8,11 +8,12 @@ kinds between them are the line's *shape*: two lines of one shape mean the same,
 import re
 from typing import NamedTuple
 
-NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?!\d|,\d)(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 OPAQUE = "|".join(
     (
         r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T_ -]\d{1,2}[:-]\d{2}[:-]\d{2}(?:[.,]\d+)?"
         r"(?:Z|[+-]\d{2}:?\d{2})?)?",  # a date, with or without its time of day
+        r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} \d\d:\d\d:\d\d(?: [A-Z]{3,4})?(?: \d{4})?",
         r"\d+(?: days?, )\d+:\d{2}:\d{2}",
         r"\d+:\d{2}:\d{2}(?:[.,]\d+)?|\d+:\d{2}(?![\d:.])",  # a clock, or a duration
         r"\d+h ?\d+m(?: ?\d+s)?\b|\d+m(?:in)? ?\d+s\b",
@@ -24,8 +25,10 @@ OPAQUE = "|".join(
 NOT_FINITE = r"[+-]?(?:nan|inf|infinity)(?:\.0)?(?=[mun]?s\b|%|\b)(?![\w(])|[+-]?nan(?=[mun]?s\b)"
 
 # No digit of a word (`top1`, `w2v`, `Acc@1`) or of a hyphenated one (`mAP50-95`) is a number.
+# What is counted with `#` is a number behind the name of an axis only: `Epoch #1`, not `output #1`.
 _HYPHENATED = "".join(rf"(?<![A-Za-z_][0-9]{{{digits}}}-)" for digits in range(4))
-TOKEN = re.compile(rf"(?<![\w.@#]){_HYPHENATED}(?:({OPAQUE})|({NUMBER})|((?i:{NOT_FINITE})))")
+_COUNTED = r"(?<=[Ee]poch #)|(?<=[Ii]ter #)|(?<=[Ss]tep #)|(?<=[Ii]teration #)|(?<=[Ee]pisode #)"
+TOKEN = re.compile(rf"(?<![\w.@])(?:(?<!#)|{_COUNTED}){_HYPHENATED}(?:({OPAQUE})|({NUMBER})|((?i:{NOT_FINITE})))")
 OPAQUE_MARK, NUMBER_MARK, NAN_MARK = "\x02", "\x01", "\x03"
 
 

@@ -7,7 +7,7 @@ literals. What a line cannot say itself (its step, the names of columns) comes f
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.parse import bar, clean, structured
@@ -24,8 +24,15 @@ from runwatch.parse.shape import understand
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
 from runwatch.records import Batch
+from runwatch.tally import Tally
+
+if TYPE_CHECKING:
+    from runwatch.parse.replay import Replay
 
 _MAX_SHAPES = 1 << 15
+_WORTH_REPLAYING = (
+    1 << 20
+)  # bytes of a chunk; loading the compiled path takes as long as to read it
 _DIGITS = re.compile(r"\d+")
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
 _GLUED = re.compile(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
@@ -36,7 +43,9 @@ _MAX_NESTING = 4  # texts wrapped in texts
 class Parser:
     """Reads the streams of one run. `watchwords` are lower-case fragments, digits as `0`, of lines
     that must not be missed; `year` is for time stamps that do not say theirs; `knowledge` is what
-    is known of formats, ours where none is given."""
+    is known of formats, ours where none is given. With a `tally` the points are counted there and
+    not kept. `replay` says whether repeating lines go through a compiled path, which gives the same
+    and pays for large inputs; None lets the size decide."""
 
     def __init__(
         self,
@@ -44,11 +53,13 @@ class Parser:
         watchwords: Iterable[str] = (),
         year: int = 1970,
         knowledge: Knowledge | None = None,
+        tally: Tally | None = None,
+        replay: bool | None = None,
     ) -> None:
-        known = knowledge or builtin()
+        known = self._knowledge = knowledge or builtin()
         self._names = known.names
         self._fragments = known.fragments
-        self._ledger = Ledger(self._names)
+        self._ledger = self.ledger = Ledger(self._names, tally)
         self._watchwords = tuple(watchwords)
         self._peeler = Peeler(known.prefixes, year)
         self._year = year
@@ -57,6 +68,10 @@ class Parser:
         self._writers: dict[tuple[str, int | None], Writer] = {}
         self._speakers: dict[str, int | None] = {}  # whose line with a prefix was the last
         self._cuts: dict[str, Cut] = {}
+        self._touched: dict[tuple[str, int | None], None] = {}
+        self._restless: set[tuple[str, int | None]] = set()
+        self._may_replay = replay
+        self._replay: Replay | None = None
 
     @property
     def coverage(self) -> Coverage:
@@ -71,9 +86,11 @@ class Parser:
         """Read the next bytes of a stream; an unfinished last line waits for the rest."""
         cut = self._cuts.setdefault(chunk.stream.name, Cut(offset=chunk.offset))
         before = cut.lines
+        self.coverage.bytes += len(chunk.data)
+        if self._is_worth_replaying(chunk):
+            chunk = self._replayed(cut, chunk)
         for line, text in cut.feed(chunk):
             self._line(chunk.stream, line, text)
-        self.coverage.bytes += len(chunk.data)
         self.coverage.lines += cut.lines - before
         return self._batch(chunk.stream, before + 1, cut.lines)
 
@@ -113,6 +130,60 @@ class Parser:
         places = (w.place for (name, _), w in self._writers.items() if name == stream.name)
         return self._ledger.batch(stream, first, last, places)
 
+    # Between the readable path and the compiled one
+
+    def _is_worth_replaying(self, chunk: Chunk) -> bool:
+        if self._may_replay is None:
+            return self._replay is not None or len(chunk.data) >= _WORTH_REPLAYING
+        return self._may_replay
+
+    def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
+        """Replay the finished lines of a chunk; what is left of it."""
+        whole, rest = cut.whole(chunk)
+        if whole:
+            if self._replay is None:
+                from runwatch.parse.replay import Replay  # loads numba
+
+                self._replay = Replay(self)
+            cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole) - 1
+        return rest
+
+    def read_line(self, stream: Stream, line: int, raw: bytes) -> None:
+        """Read one whole line by the readable path."""
+        self._line(stream, line, raw.decode("utf-8", "replace"))
+
+    def is_calm(self, stream: Stream) -> bool:
+        """Whether the next line of a stream depends on nothing but the places of its writers."""
+        for key in self._touched:
+            if self._writers[key].calm:
+                self._restless.discard(key)
+            else:
+                self._restless.add(key)
+        return not any(name == stream.name for name, _ in self._restless)
+
+    def touched(self) -> list[tuple[str, int | None]]:
+        """The writers that were asked for since the last call."""
+        keys = list(self._touched)
+        self.is_calm(Stream(""))
+        self._touched.clear()
+        return keys
+
+    def writers(self) -> list[tuple[str, int | None]]:
+        """All writers, as (stream, rank)."""
+        return list(self._writers)
+
+    def writer(self, name: str, rank: int | None) -> Writer:
+        """A writer by its stream and rank."""
+        return self._writer_of(name, rank)
+
+    def speaker(self, name: str) -> int | None:
+        """Whose line with a prefix was the last of a stream."""
+        return self._speakers.get(name)
+
+    def heard(self, name: str, rank: int | None) -> None:
+        """Remember whose line with a prefix was the last of a stream."""
+        self._speakers[name] = rank
+
     # From a line to its texts
 
     def _line(self, stream: Stream, line: int, text: str) -> None:
@@ -133,7 +204,7 @@ class Parser:
         if behind:
             self._text(stream, line, text[: len(text) - len(said.message)] + message, time, depth)
             message = behind
-        if message.endswith("cluster]"):
+        if "x across cluster]" in message:
             message = _REPEATED.sub("", message)
         rank = self._rank(stream, said, message)
         said = Prefix(said.time or time, rank, said.level, message, said.deep)
@@ -163,7 +234,7 @@ class Parser:
         message = said.message
         if writer.table.box(line, message):
             return
-        if writer.table.boxed:
+        if writer.table.boxed or writer.table.section:
             self._close(stream, said.rank, writer)
         if "{" in message and (found := first_object(message)) is not None:
             read = structured.read(found[0], found[1], self._names, self._year)
@@ -174,22 +245,25 @@ class Parser:
                         self._text(stream, line, drawn, time, depth + 1)
                 return
             if read.record is not None:
-                record = self._located(found[0], read.record)
+                behind = found[2].strip(" ,;")
+                again = depth < _MAX_NESTING and behind.startswith("{")
+                around = found[:1] if again else found[::2]
+                record = self._joined(around, read.record)
                 self._take(stream, line, said._replace(time=time), writer, record, block)
+                if again:  # two writers on one line
+                    said = said._replace(message=behind)
+                    self._read(stream, line, said, writer, block, depth + 1)
                 return
         self._plain(stream, line, said, writer, block)
 
-    def _located(self, before: str, record: Record) -> Record:
-        """The record with the place that the text in front of its object names."""
-        tokens = split(before)
-        if not tokens.marks:
-            return record
-        place = fill(self._plan(tokens.shape, tokens), tokens.values, "")
-        return record._replace(
-            step=place.step if record.step is None else record.step,
-            total_steps=place.total_steps if record.total_steps is None else record.total_steps,
-            epoch=place.epoch if record.epoch is None else record.epoch,
-        )
+    def _joined(self, around: tuple[str, ...], record: Record) -> Record:
+        """The record with the place and the measurements of the text around its object."""
+        for text in around:
+            tokens = split(text)
+            if tokens.marks:
+                said = fill(self._plan(tokens.shape, tokens), tokens.values, "")
+                record = structured.joined(record, said)
+        return record
 
     def _plain(self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str) -> None:
         """A text line: by the plan of its shape."""
@@ -274,7 +348,11 @@ class Parser:
         return seen
 
     def _writer(self, stream: Stream, rank: int | None) -> Writer:
-        key = (stream.name, rank)
+        self._touched[stream.name, rank] = None
+        return self._writer_of(stream.name, rank)
+
+    def _writer_of(self, name: str, rank: int | None) -> Writer:
+        key = (name, rank)
         writer = self._writers.get(key)
         if writer is None:
             writer = self._writers[key] = Writer()

@@ -8,12 +8,15 @@ class Evidence(IntEnum):
     """How sure a shape is to report something.
 
     NONE reports nothing. HELD may be a record or a setting: it counts once the same shape comes
-    again with another number after training began. CLEAR counts at once.
+    again with another number after training began. KNOWN is held too, but has the name of a known
+    quantity: beside a line that reports it becomes BESIDE and counts at once. CLEAR counts anywhere.
     """
 
     NONE = 0
     HELD = 1
-    CLEAR = 2
+    KNOWN = 2
+    BESIDE = 3
+    CLEAR = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Plan:
 
     `bar` is the description of a progress bar, None where there is none. `row` lists the cells of a
     line that is nothing but values (a slot, or None for a word); `head` the names of a line that is
-    nothing but names.
+    nothing but names, `spans` where in the line each begins and ends.
     """
 
     evidence: Evidence = Evidence.NONE
@@ -49,6 +52,7 @@ class Plan:
     row: tuple[int | None, ...] = ()
     head: tuple[str, ...] = field(default=())
     training: bool = True  # False where it speaks of evaluation or of something beside training
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 SILENT = Plan()

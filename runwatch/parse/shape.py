@@ -18,9 +18,10 @@ from runwatch.parse.text import Sentence, read, speaks_of_eval
 _TIMES = re.compile(r"^\W*(?:\w+=\S* )?(?:time|timers?|times) ?\((?:ms|s|us)\)")
 _CODE = re.compile(
     r"^\s*(?:def|class|import|from|return|if|elif|else|for|while|with|try|raise|assert|print"
-    r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|==|\+=|\{\w|\bargs\."
+    r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|^(?!\s*={2,}>?\s).*==|\+=|\{\w|\bargs\."
 )
 _PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make it a sentence
+_FLAG = re.compile(r"(?:^|[\s'\"\[])--[A-Za-z][\w-]*(?:[ =]|['\"],|$)")
 _SHELL = re.compile(r"\++ (?!\S+: )")
 _QUOTED_KEY = re.compile(r"""^\s*["'][^"']*["']\s*:\s*,?\s*$""")  # of a pretty-printed object
 
@@ -32,6 +33,8 @@ def understand(literals: Sequence[str], marks: str, names: Names) -> Plan:
     bar = next((i for i, text in enumerate(literals) if text.startswith(DRAWN)), 0)
     if bar and marks[bar - 1] == NUMBER_MARK:
         return bar_plan(literals, marks, bar, names)
+    if any(_FLAG.search(text) for text in literals):
+        return SILENT  # a command line
     sentence = read(literals, marks)
     draft = Draft()
     assign(sentence, literals, 0, draft, names)
@@ -51,7 +54,11 @@ def _finish(
     if located:
         draft.clues += draft.rates
     weak = len(draft.weak)
-    listed = draft.clues >= 2 or (located and weak >= 3 and loose == weak)
+    listed = (
+        draft.clues >= 2
+        or (located and weak >= 3 and loose - weak <= min(draft.clues, 1))
+        or (draft.clues == 1 and all(f.unit for f in draft.weak))
+    )
     if weak and listed and all(" " not in f.metric for f in draft.weak):
         draft.fields = sorted(draft.fields + draft.weak, key=lambda found: found.slot)
         loose -= weak
@@ -98,9 +105,11 @@ def _weigh(draft: Draft, loose: int, located: bool) -> Evidence:
     if located and draft.known and loose <= 2 and not draft.settings:
         return Evidence.CLEAR
     if draft.clues and not draft.settings and loose <= 1 + fields:
-        return Evidence.CLEAR if draft.sure or fields > 1 else Evidence.HELD
+        return Evidence.CLEAR if draft.sure or fields > 1 else Evidence.KNOWN
     if draft.clues > draft.settings and fields >= 3 and loose <= fields:
         return Evidence.CLEAR
+    if draft.sure and loose <= 1 and draft.settings <= draft.clues:
+        return Evidence.CLEAR
     if loose <= 2 and (not draft.settings or draft.clues):
-        return Evidence.HELD
+        return Evidence.KNOWN if draft.known else Evidence.HELD
     return Evidence.NONE

@@ -34,6 +34,8 @@ def _iso(text: str, _year: int) -> datetime:
         if (at := clock.find(mark)) > 0:
             clock, zone = clock[:at].rstrip(), clock[at:]
             break
+    if clock[5:6] == ".":
+        clock = f"{clock[:5]}:{clock[6:]}"  # "10:21.31", as structlog is told by some
     if len(clock) > 8 and clock[8] in ",:":
         clock = f"{clock[:8]}.{clock[9:]}"
     return datetime.fromisoformat(f"{date}T{clock[:15]}{zone}")
@@ -58,6 +60,11 @@ def _syslog(text: str, year: int) -> datetime:
     return datetime.fromisoformat(f"{year}-{number:02}-{int(day):02}T{clock}")
 
 
+def _ctime(text: str, _year: int) -> datetime:
+    _, month, day, clock, *_, year = text.split()
+    return _syslog(f"{month} {day} {clock}", int(year))
+
+
 def _unix(text: str, _year: int) -> datetime:
     seconds = float(text)
     return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)
@@ -68,6 +75,7 @@ _READERS: dict[str, Callable[[str, int], datetime]] = {
     "glog": _glog,
     "slash": _slash,
     "syslog": _syslog,
+    "ctime": _ctime,
     "epoch": _unix,
 }
 KINDS = tuple(_READERS)

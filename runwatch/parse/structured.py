@@ -16,11 +16,13 @@ from runwatch.parse.record import MAX_RANK, Point, Record, count, finite, number
 
 _TEXT_KEYS = ("log", "textPayload", "message", "msg", "MESSAGE", "event", "text", "jsonPayload")
 _TIME_KEYS = ("time", "timestamp", "ts", "@timestamp", "asctime", "datetime", "date", "created")
+_NAME_KEYS = ("name", "metric", "metric_name", "tag", "key")  # beside "value": what it is
 _META = frozenset(
     ("stream", "severity", "level", "levelname", "lineno", "line", "pid", "process", "thread", "ts",
      "time_ms", "file", "filename", "insertId", "receiveTimestamp", "time", "timestamp", "created",
      "msecs", "relativeCreated", "_runtime", "_timestamp", "levelno", "hostname", "logger")
 )  # fmt: skip
+_MEASURED = re.compile(r"(?:^|\.)(?:results?|metrics|scores)\.")  # what a key says of its keys
 _EVAL = re.compile(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$)", re.I)
 _MAX_ITEMS = 32  # a longer list is data, not measurements
 
@@ -70,11 +72,28 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
         inner.time = time if inner.time is None else inner.time
         return inner
     found = _Found()
+    named = next((value[k] for k in _NAME_KEYS if isinstance(value.get(k), str)), None)
+    if named is not None and _numeric(value.get("value")):
+        value = {named if k == "value" else k: v for k, v in value.items() if k not in _NAME_KEYS}
     _flatten("", value, found, names)
     return Unwrapped(_record(before, found, names), time=time)
 
 
 _NAMED_VALUE = re.compile(r"(?::::MLL (\d+\.\d+) |^)([\w./-]+): ?$")
+
+
+def joined(record: Record, said: Record) -> Record:
+    """An object's record with the place, and with what is surely measured, of text beside it."""
+    return record._replace(
+        evidence=max(record.evidence, said.evidence)
+        if record.points and said.evidence is Evidence.CLEAR
+        else record.evidence,
+        points=record.points + (said.points if said.evidence is Evidence.CLEAR else ()),
+        step=said.step if record.step is None else record.step,
+        total_steps=said.total_steps if record.total_steps is None else record.total_steps,
+        epoch=said.epoch if record.epoch is None else record.epoch,
+        rank=said.rank if record.rank is None else record.rank,
+    )
 
 
 def _event(
@@ -202,8 +221,10 @@ def _axis(name: str, value: float, found: _Found, names: Names) -> bool:
 
 def _record(before: str, found: _Found, names: Names) -> Record:
     clues = settings = 0
+    measured = False
     for point in found.points:
         rule = names.quantity(point.metric)
+        measured |= _MEASURED.search(point.metric) is not None
         clues += rule is not None and rule.clue
         settings += rule is None and names.is_setting(point.metric)
     located = found.step is not None or found.epoch is not None
@@ -211,6 +232,8 @@ def _record(before: str, found: _Found, names: Names) -> Record:
     numeric = settings + found.words <= len(found.points)
     if not found.points:
         pass
+    elif measured and found.words <= len(found.points):
+        evidence = Evidence.CLEAR
     elif (clues and (located or numeric)) or (found.step is not None and numeric):
         evidence = Evidence.CLEAR
     elif found.words <= len(found.points):

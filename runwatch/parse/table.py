@@ -7,6 +7,7 @@ The names are in another line than the numbers, so a `Table` remembers them for 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ class Table:
     """What one writer's table needs from the lines before: column names, a box's section."""
 
     head: list[str] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)
     section: str = ""
     boxed: list[list[Any]] = field(default_factory=list)  # [line, name, value, unit] of an open box
 
@@ -37,21 +39,20 @@ class Table:
             return False
         if not any(_clue(name, names) for name in plan.head):
             return False
-        self.head = list(plan.head)
+        self.head, self.spans = list(plan.head), list(plan.spans)
         return True
 
     def row(self, plan: Plan, values: list[str], literals: list[str], names: Names) -> Record:
         """A line of bare values under the header, or nothing."""
-        cells = plan.row
-        if not self.head or len(cells) != len(self.head):
-            return NOTHING
         points = []
         step = epoch = None
-        for name, slot in zip(self.head, cells, strict=True):
+        for name, slot in self._columns(plan.row, values, literals):
             if slot is None:
                 continue
             value = number(values[slot])
             axis = _SHORT.get(name) or names.axis(name)
+            if axis is None and "/" in name and names.axis(name.rsplit("/", 1)[1]) == "step":
+                axis = "step"
             if axis == "epoch":
                 epoch = finite(value)
             elif axis == "step":
@@ -62,6 +63,25 @@ class Table:
             Evidence.CLEAR if points else Evidence.NONE, tuple(points), step, epoch=epoch,
             key="row " + " ".join(self.head),
         )  # fmt: skip
+
+    def _columns(
+        self, cells: Sequence[int | None], values: list[str], literals: list[str]
+    ) -> list[tuple[str, int | None]]:
+        """The names of a row's cells: by their order, else by where in the line they stand."""
+        if len(cells) == len(self.head):
+            return list(zip(self.head, cells, strict=True))
+        if None in cells or len(cells) > len(self.head):
+            return []
+        found: dict[str, int] = {}
+        end = 0
+        for slot, value in enumerate(values):
+            start = end + len(literals[slot])
+            end = start + len(value)
+            under = [i for i, (a, b) in enumerate(self.spans) if a < end and start < b]
+            if len(under) != 1 or self.head[under[0]] in found or slot not in cells:
+                return []
+            found[self.head[under[0]]] = slot
+        return list(found.items())
 
     def box(self, line: int, message: str) -> bool:
         """Take a line of a box; False where the line is none."""
@@ -111,7 +131,7 @@ class Table:
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
-        return {"head": self.head, "section": self.section, "boxed": self.boxed}
+        return {"head": self.head, "spans": self.spans, "section": self.section, "boxed": self.boxed}
 
 
 def is_rule(message: str) -> bool:

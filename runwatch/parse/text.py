@@ -13,7 +13,7 @@ from runwatch.parse import unit as units
 from runwatch.parse.number import NAN_MARK, OPAQUE_MARK
 
 _WRAPPER = re.compile(
-    r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|>=?|about )\s*$"
+    r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|(?<![\w>])>=?|about )\s*$"
 )
 _SEPARATOR = re.compile(r"\s*(?::=|[:=：]|\.{3,}:?|->|→)\s*['\"]?$")
 _LIST = re.compile(r"(?<=[:=\s\w'\"])\s*[\[({]+\s*$")
@@ -21,7 +21,7 @@ _ITEM = re.compile(r"^\s*['\"]?\s*[\])]*,?\s*[\[(]*\s*$")
 _OPEN = re.compile(r"^\s*\(\s*(?:avg:?|mean:?)?\s*$")
 _SLASH = re.compile(r"^\s*(?:/|of|out of)\s*$")
 _BOUNDARY = re.compile(
-    r"[,;，；|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\]\s*|\)\s|^[-*#>=\s|]+|[\u2500-\u257f\u2588]+|\.\s|^\s*/\s+|\s={2,}\s"
+    r"[,;，；|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\]\s*(?:/\s+)?|\)\s|^[-*#>=\s|]+(?:/\s+)?|^/\s+|[\u2500-\u257f\u2588]+|\.\s|\s={2,}\s"
 )
 _INDEX = re.compile(r"([A-Za-z_@][\w@/.()-]*)\s?\[\s*$")
 _WORDS = re.compile(r"[A-Za-z_]\w*")
@@ -36,8 +36,15 @@ _QUALIFIED = re.compile(
     r"@ ?(?:\w+ ?=)?\[[^\]]*$"
 )  # COCO: "AP @[ IoU=0.50:0.95 | area= all ] = 0.2"
 _NOTE = re.compile(r"\w ?\((?!(?:epoch|step|iter)\b)[A-Za-z ]+ $")  # "LR (group 0)=1e-5"
+_INSIDE = re.compile(r"(?i)\b(?:on|over|across|last|past|previous|first)(?: the)?(?: last)? $")
+_INSIDE_END = re.compile(
+    r" (?:\w+ )?(?:steps|iterations|iters|batches|episodes|epochs|games|runs|updates|samples|examples|nodes"
+    r"|GPUs?|GPU\(s\)|devices|workers|processes)\s*[:=]"
+)  # "mean over the last 100 steps: 0.4"
+_COUNTED = re.compile(r"([A-Za-z]\w*) $")
+_ASSIGNED = re.compile(r"\s?[:=]\s?$")
 _NOTE_END = re.compile(r"\) ?[=:]")
-_CALL = re.compile(r"[A-Za-z_]\w*\([^()]*$")  # the arguments of a call, or of a printed module
+_CALL = re.compile(r"\b[A-Za-z_]\w*(?<!Output)(?<!Result)(?<!Metrics)\([^()]*$")  # the arguments of a call, or of a printed module
 _SOURCE = re.compile(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
 _CHANGED = re.compile(
     r"\s(?:improved|decreased|increased|dropped|reduced|fell|rose|changed|went)"
@@ -45,9 +52,14 @@ _CHANGED = re.compile(
 )
 _CHANGED_TO = re.compile(r"^\s*(?:to|-+>|=+>|→)\s*$")
 _VERB = re.compile(r" (?:is|was|reached)$")
+_FILLER = re.compile(
+    r"(?i)^\W*(?:(?:the|an?|with|and|at|of|is|has|had|to|its?|our|got|gets|achieved|obtained|now)\s)+"
+)
 _QUOTES = re.compile(r"(?<!\w)['\"]|['\"](?!\w)")
 _COPULA = re.compile(r"^\s*(?:is|was|:|=)\s*$")
+_AFTER = re.compile(r"^\s+(epoch|step|iteration|iter|update|batch|episode)e?s?\s*[:=]\s*$")
 _CELL = re.compile(r"^\s*\|\s*$")
+_STATED = re.compile(r"[\w.-]+=[A-Za-z][\w./-]*|[\w.]+: [A-Za-z]\w*(?=[,;|])")  # "mode=train"; many are a dump
 _INNER = re.compile("[\x01\x02\x03]\\d+\x04")
 _EVAL = re.compile(
     r"\b(?:val|valid|validation|eval|evaluation|evaluating|test|testing|dev)\b", re.I
@@ -104,7 +116,8 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
         out.numbers.append(number)
         previous = number
         before = rest
-    out.loose_words += _count(before)
+    if not any(number.subject for number in out.numbers):  # else a sentence, and understood
+        out.loose_words += _count(before)
     _behind(out.numbers, lits)
     return out
 
@@ -112,19 +125,31 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
 def _merge(literals: list[str], marks: str) -> tuple[list[str], list[int]]:
     """Put opaque tokens, and numbers that are part of a word, back into the text around them."""
     lits, slots = [literals[0]], []
+    enumerated = _enumerated(literals, marks)
     for slot, mark in enumerate(marks):
         after = literals[slot + 1]
         if (
             mark == OPAQUE_MARK
+            or slot in enumerated
             or _is_word(mark, lits[-1], after)
             or _QUALIFIED.search(lits[-1])
             or (_NOTE.search(lits[-1]) and _NOTE_END.match(after))
+            or (_INSIDE.search(lits[-1]) and _INSIDE_END.match(after))
         ):
             lits[-1] += f"{mark}{slot}{END_MARK}{after}"
         else:
             slots.append(slot)
             lits.append(after)
     return lits, slots
+
+
+def _enumerated(literals: list[str], marks: str) -> set[int]:
+    """The slots that number the name before them: `class 0: 0.91, class 1: 0.88`."""
+    found: dict[str, list[int]] = {}
+    for slot in range(len(marks) - 1):
+        if _ASSIGNED.match(literals[slot + 1]) and (m := _COUNTED.search(literals[slot])):
+            found.setdefault(m.group(1), []).append(slot)
+    return {slot for slots in found.values() if len(slots) > 1 for slot in slots}
 
 
 def _is_word(mark: str, before: str, after: str) -> bool:
@@ -159,6 +184,10 @@ def _name(
         if " at " in previous.name and _COPULA.match(before):  # "Score at iteration 10 is 2.3"
             number.name, number.joined_by = previous.name.split(" at ")[0], ":"
             return 0
+        if previous.name.endswith(" after") and (m := _AFTER.match(before)):
+            number.name, number.joined_by = previous.name.removesuffix(" after"), ":"
+            previous.name = m.group(1)  # "Loss after 500 iterations: 0.3"
+            return 0
         if cells and previous.name and previous.joined_by in (" ", "|"):
             number.name, number.joined_by = previous.name, "|"  # a row: "accuracy | 0.71 | 0.68"
             return 0
@@ -169,6 +198,7 @@ def _name(
         number.subject, skipped = _trailing_name(before[: m.start()], ":")
         return skipped + 1
     text = _WRAPPER.sub("", before)
+    text = text[:-1] if text.endswith(" #") else text  # "Epoch #1"
     if m := _INDEX.search(text):
         number.name, number.joined_by = m.group(1), "["
         if text[m.end(1)] != "[":
@@ -179,7 +209,9 @@ def _name(
         depth = len(text[opened.start() :].strip())
         number.index = (0,) * depth
         text = text[: opened.start()]
-    if m := _SEPARATOR.search(text):
+    if cells and text.rstrip().endswith("|") and (row := text.strip(" |")):
+        number.joined_by, region = "|", row  # "accuracy | 0.71 | 0.68"
+    elif m := _SEPARATOR.search(text):
         number.joined_by = ":" if {":", "："} & set(m.group()) else "="
         region = text[: m.start()]
     elif text.rstrip() != text and text.strip():
@@ -219,7 +251,8 @@ def _trailing_name(region: str, joined_by: str) -> tuple[str, int]:
     if (bracket := region.rfind("[", start)) >= 0 and "]" not in region[bracket:]:
         start = bracket + 1
     for m in _INNER.finditer(region, start):
-        if m.group()[0] != NAN_MARK:
+        inside = m.end() == len(region) or _INSIDE.search(region[: m.start()])
+        if m.group()[0] != NAN_MARK and not inside:
             start = m.end()
     name = region[start:]
     if _CALL.search(region) or _NO_NAME.match(name.lower().strip()):
@@ -228,7 +261,7 @@ def _trailing_name(region: str, joined_by: str) -> tuple[str, int]:
 
 
 def _tidy(name: str) -> str:
-    name = _VERB.sub("", " ".join(_QUOTES.sub("", name).split())).strip("-\u2013*\u2022>|,;. ")
+    name = _FILLER.sub("", _VERB.sub("", " ".join(_QUOTES.sub("", name).split()))).strip("-\u2013*\u2022>|,;:. ")
     if not _HAS_LETTER.search(name) or _SOURCE.search(name) or len(name) > 100:
         return ""
     return name
@@ -268,4 +301,4 @@ def _behind(numbers: list[Number], lits: list[str]) -> None:
 
 
 def _count(text: str) -> int:
-    return len(_WORDS.findall(_INNER.sub(" ", text)))
+    return len(_WORDS.findall(_STATED.sub(" ", _INNER.sub(" ", text), count=1)))

@@ -11,7 +11,7 @@ from runwatch.parse.record import Record
 from runwatch.parse.silence import Quiet
 from runwatch.parse.table import Table
 
-_HEADING = re.compile(r"(?i)\b(?:metrics|results?|summary|statistics|iteration \x01/\x01)\W*$")
+_HEADING = re.compile(r"(?i)^result for .*:$|\b(?:metrics|results?|summary|statistics|timing|iteration \x01/\x01)\W*$")
 
 
 @dataclass(slots=True)
@@ -23,6 +23,13 @@ class Writer:
     table: Table = field(default_factory=Table)
     gate: Gate = field(default_factory=Gate)
     open: bool = False
+    near: int = 0  # the line before: 1 said where the run is, 2 reported
+
+    @property
+    def calm(self) -> bool:
+        """Whether its next line depends on nothing but its place, and on `near` and `open`."""
+        table = self.table.boxed or self.table.section
+        return not (self.quiet.code or self.quiet.traceback or table)
 
     @property
     def continues(self) -> bool:
@@ -36,11 +43,25 @@ class Writer:
         if block == "code" and (indented or not record.located or record.evidence < Evidence.CLEAR):
             return record._replace(evidence=Evidence.NONE, points=())
         if record.points and indented and self.open:
-            if record.evidence is Evidence.HELD and len(record.points) <= 2:
-                return record._replace(evidence=Evidence.CLEAR)
-        elif not indented:
-            self.open = (record.located and not record.points) or bool(_HEADING.search(message))
+            if Evidence.NONE < record.evidence < Evidence.CLEAR and len(record.points) <= 2:
+                record = record._replace(evidence=Evidence.CLEAR)
+        elif not indented or (record.total_steps is not None and _is_place(record)):
+            self.open = _is_place(record) or bool(_HEADING.search(message))
+        if self._is_beside(record):
+            record = record._replace(evidence=Evidence.BESIDE)
+        self.near = 2 if record.points and record.evidence >= Evidence.BESIDE else 0
+        if _is_place(record):
+            self.near = 1
         return record
+
+    def _is_beside(self, record: Record) -> bool:
+        """Whether the line before makes a record that may be one a record."""
+        began = self.place.began or self.place.epoch is not None
+        if not record.points or not self.near or not began:
+            return False
+        if record.evidence is Evidence.KNOWN:
+            return True
+        return record.evidence is Evidence.HELD and self.near == 2 and record.step is not None
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
@@ -50,6 +71,7 @@ class Writer:
             "table": self.table.state(),
             "gate": self.gate.state(),
             "open": self.open,
+            "near": self.near,
         }
 
     @classmethod
@@ -57,7 +79,12 @@ class Writer:
         """A writer that goes on from what `state` gave."""
         writer = cls(
             Place(**state["place"]), Quiet(**state["quiet"]), Table(**state["table"]),
-            open=state["open"],
+            open=state["open"], near=state["near"],
         )  # fmt: skip
         writer.gate.restore(state["gate"])
         return writer
+
+
+def _is_place(record: Record) -> bool:
+    """Whether a record says where the run is and nothing else."""
+    return record.located and all(point.value == record.step for point in record.points)

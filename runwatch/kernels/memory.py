@@ -1,0 +1,131 @@
+"""Bytes at addresses: unaligned loads, vector compares and wide products that numba does not have.
+
+An address is an int64. Callers guarantee that `PAD` bytes behind the last one may be read.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+PAD = 64
+_I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
+_BLOCK = 64
+
+
+def _load(builder, address, kind):
+    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=1)
+
+
+@intrinsic
+def word_at(typingctx, address):
+    """Eight bytes as a little-endian uint64."""
+
+    def code(context, builder, signature, args):
+        return _load(builder, args[0], _I64)
+
+    return types.uint64(types.int64), code
+
+
+@intrinsic
+def byte_at(typingctx, address):
+    """One byte as an int64."""
+
+    def code(context, builder, signature, args):
+        return builder.zext(_load(builder, args[0], _I8), _I64)
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def newlines_at(typingctx, address):
+    """Which of the next 64 bytes are `\\n`, the first in the lowest bit."""
+
+    def code(context, builder, signature, args):
+        block = _load(builder, args[0], ir.VectorType(_I8, _BLOCK))
+        wanted = ir.Constant(block.type, [10] * _BLOCK)
+        return builder.bitcast(builder.icmp_unsigned("==", block, wanted), _I64)
+
+    return types.uint64(types.int64), code
+
+
+@intrinsic
+def trailing_zeros(typingctx, word):
+    """Zero bits below the lowest set one; 64 where none is set."""
+
+    def code(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), code
+
+
+@intrinsic
+def leading_zeros(typingctx, word):
+    """Zero bits above the highest set one; 64 where none is set."""
+
+    def code(context, builder, signature, args):
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), code
+
+
+@intrinsic
+def product_high(typingctx, a, b):
+    """The upper 64 bits of a 128-bit product."""
+
+    def code(context, builder, signature, args):
+        wide = builder.mul(builder.zext(args[0], _I128), builder.zext(args[1], _I128))
+        return builder.trunc(builder.lshr(wide, ir.Constant(_I128, 64)), _I64)
+
+    return types.uint64(types.uint64, types.uint64), code
+
+
+@intrinsic
+def as_double(typingctx, bits):
+    """The double that these 64 bits are."""
+
+    def code(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.uint64), code
+
+
+@intrinsic
+def whole_at(typingctx, address):
+    """Eight bytes as an int64."""
+
+    def code(context, builder, signature, args):
+        return _load(builder, args[0], _I64)
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def double_at(typingctx, address):
+    """Eight bytes as a double."""
+
+    def code(context, builder, signature, args):
+        return _load(builder, args[0], ir.DoubleType())
+
+    return types.float64(types.int64), code
+
+
+@intrinsic
+def put_whole(typingctx, address, value):
+    """Store an int64."""
+
+    def code(context, builder, signature, args):
+        builder.store(args[1], builder.inttoptr(args[0], _I64.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
+
+
+@intrinsic
+def put_double(typingctx, address, value):
+    """Store a double."""
+
+    def code(context, builder, signature, args):
+        builder.store(args[1], builder.inttoptr(args[0], ir.DoubleType().as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.float64), code

@@ -1,0 +1,114 @@
+"""Axes: the numbers of a line that say where in the run it belongs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runwatch.parse.quantity import Names
+from runwatch.parse.text import Number
+
+_SINGULAR = frozenset(("step", "iter", "iteration", "epoch", "update", "batch", "global step"))
+_STRONG = frozenset(("step", "iter", "iteration", "update", "steps", "iterations", "updates"))
+_NO_AXIS = frozenset(
+    [
+        "per",
+        "each",
+        "warmup",
+        "total",
+        "max",
+        "num",
+        "number",
+        "accumulation",
+        "every",
+        "save",
+        "saving",
+        "eval",
+        "log",
+        "logging",
+        "by",
+    ]
+)
+_TRAILING = frozenset(("at", "number", "no", "of", "is"))
+_LOCATED_AT = re.compile(
+    r"\b(?:at|for|after|of|in)\s+(?:the\s+)?(?:global\s+)?(step|iteration|iter|epoch|update)$"
+)
+_LEADING = re.compile(r"(?:\]|:(?=\t)|)[\t ](?:[|/]\s+)?(?=\S*[A-Za-z])")
+_PAIR_OPENS = re.compile(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
+_PAIR_COMMA = re.compile(r"^,\s*$")
+_PAIR_TIME = re.compile(r"^\s\|\s$")
+_PAIR_CLOSES = re.compile(r"^[\])](?::?\s+|\t)(?=[^\W\d_]\S*)")
+
+
+@dataclass(slots=True)
+class Axes:
+    """The slots that say where a line belongs, while they are being found."""
+
+    step: int | None = None
+    total_steps: int | None = None
+    epoch: int | None = None
+    total_epochs: int | None = None
+    rank: int | None = None
+    announced_steps: int | None = None
+    announced_epochs: int | None = None
+    # How strong the claim on `step` is: 1 a place in the line or a name like "batch", 2 a fraction
+    # without a name, 3 a name like "step" or a fraction with one, 4 a name that counts the whole run.
+    rank_of_step: int = 0
+    bar: str | None = None
+
+def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> frozenset[int]:
+    """Take the nameless counters at the head of a line; the slots that are done with.
+
+    `10 | loss`, `[12000] loss`: the step. `[1,  2000] loss`, `(0, 120) loss`: epoch and step.
+    `[100 | 181.44] loss`: the step and the seconds. `[xla:3](120)`: the step behind a device.
+    """
+    first = numbers[0].slot
+    opens = _PAIR_OPENS.match(literals[first]) is not None
+    if first == 0 and literals[0] in ("", "[") and _LEADING.match(literals[1]):
+        axes.step, axes.rank_of_step = 0, 1
+        return frozenset((0,))
+    if opens and first and literals[first] == "](" and _PAIR_CLOSES.match(literals[first + 1]):
+        axes.step, axes.rank_of_step = first, 1
+        return frozenset((first,))
+    if len(numbers) < 2 or not opens or numbers[1].slot != first + 1:
+        return frozenset()
+    between, behind = literals[first + 1], literals[first + 2]
+    if not _PAIR_CLOSES.match(behind):
+        return frozenset()
+    if _PAIR_COMMA.match(between):
+        axes.epoch, axes.step, axes.rank_of_step = first, first + 1, 1
+    elif _PAIR_TIME.match(between):
+        axes.step, axes.rank_of_step = first, 1
+    else:
+        return frozenset()
+    return frozenset((first, first + 1))
+
+
+def is_strong(name: str) -> bool:
+    """Whether a name counts steps of training beyond doubt, which a batch, a size or a tick may not."""
+    return bool(words := name.lower().split()) and words[-1] in _STRONG
+
+
+def axis_of(number: Number, names: Names) -> str | None:
+    """The axis that the number's name counts on, by the whole name or by its last words."""
+    name = number.name
+    if not name:
+        return None
+    if m := _LOCATED_AT.search(name.lower()):
+        return "epoch" if m.group(1) == "epoch" else "step"
+    if axis := names.axis(name):
+        return axis
+    if number.slot == 0 and number.joined_by in (":", " ") and name in names.axes["leading"]:
+        return "step"
+    words = name.replace("_", " ").replace("/", " ").lower().split()
+    while words and words[-1] in _TRAILING:
+        words.pop()
+    if len(words) == 1 and words[0] in _SINGULAR:
+        return "epoch" if words[0] == "epoch" else "step"
+    if len(words) < 2 or names.quantity(name) is not None:
+        return None
+    if len(words) > 2 and (axis := names.axis(" ".join(words[-2:]))) in ("step", "epoch"):
+        return axis
+    for tail in (" ".join(words[-2:]), words[-1]):
+        if tail in _SINGULAR and not _NO_AXIS & set(words[: -len(tail.split())]):
+            return "epoch" if tail == "epoch" else "step"
+    return None

@@ -1,0 +1,147 @@
+"""Replay on or off is the same: points, lines of note, coverage, places, to the last bit."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runwatch.chunk import Chunk, Stream
+from runwatch.parse import Parser
+from runwatch.tally import Tally
+from tests.parse.reading import MIXED, RUN, rows
+
+WATCHWORDS = ("error", "nccl warn", "checkpoint 0 failed")
+
+
+def told(data: bytes, *, replay: bool, cuts: tuple[int, ...] = (), stream: Stream = RUN) -> Any:
+    """Everything that a parser says of the bytes, and how it would go on."""
+    parser = Parser(watchwords=WATCHWORDS, year=2024, replay=replay)
+    edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(data)}), len(data)]
+    batches = [parser.feed(Chunk(stream, data[a:b], a)) for a, b in pairwise(edges)]
+    state = json.loads(json.dumps(parser.state()))
+    batches.append(parser.finish(stream))
+    progress: dict[Any, Any] = {}
+    for batch in batches:
+        progress |= batch.progress
+    writers = {(name, rank): writer for name, rank, writer in state["writers"]}
+    fresh = Parser(replay=False)
+    unused = fresh.writer(stream.name, None).state()
+    return (
+        [row for batch in batches for row in rows(batch.points)],
+        [row for batch in batches for row in batch.lines.to_pylist()],
+        parser.coverage,
+        progress,
+        {key: json.dumps(w) for key, w in writers.items() if json.dumps(w) != json.dumps(unused)},
+        parser.cursor(stream),
+    )
+
+
+NUMBER = st.one_of(
+    st.floats(-1e6, 1e6).map(repr),
+    st.integers(-(10**12), 10**12).map(str),
+    st.floats(1e-30, 1e30).map(lambda x: f"{x:.6e}"),
+    st.sampled_from(["nan", "inf", "-inf", "NaN", "0", "-0.0", "1,234", "1e-400", "5.", "N/A"]),
+    st.decimals(-1000, 1000, places=4).map(str),
+)
+STEP = st.integers(0, 300)
+RANK = st.integers(0, 11)
+CLOCK = st.tuples(
+    st.integers(0, 23), st.integers(0, 61), st.integers(0, 59), st.integers(0, 999)
+).map(lambda t: "2024-02-29 {:02}:{:02}:{:02},{:03}".format(*t))
+LINE = st.one_of(
+    st.builds("{} INFO train: step={} loss={} lr={}".format, CLOCK, STEP, NUMBER, NUMBER),
+    st.builds("[rank{}]: [iter {:>6}/ 300] loss: {}  mem: {}GB".format, RANK, STEP, NUMBER, NUMBER),
+    st.builds('{{"rank": {}, "step": {}, "loss": {}, "host": "a1"}}'.format, RANK, STEP, NUMBER),
+    st.builds("{{'loss': {}, 'epoch': {}}}".format, NUMBER, NUMBER),
+    st.builds("epoch {} | loss {} | {} tok/s".format, STEP, NUMBER, NUMBER),
+    st.builds("average score: {}".format, NUMBER),
+    st.builds("node{}:{}:{} [{}] NCCL INFO via P2P/{}".format, RANK, STEP, STEP, RANK, RANK),
+    st.builds("saving checkpoint at iteration {:>7} to /ckpt/iter_{:07}".format, STEP, STEP),
+    st.builds("{} ERROR train: error {}".format, CLOCK, NUMBER),
+    st.builds("[step={}/300]".format, STEP),
+    st.builds("    train/loss={}".format, NUMBER),
+    st.builds(" 5%|#| {}/300 [00:01<00:20, 4.5it/s, loss={}]\r".format, STEP, NUMBER),
+    st.sampled_from(["", "   ", "----", "Traceback (most recent call last):", "ValueError: x",
+                     '  File "a.py", line 3, in f', "def f(x):", "    return x", "import os",
+                     "epoch  train_loss  valid_loss", "0  2.5  2.75", "| loss | 2.5 |", "[step"]),
+)  # fmt: skip
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> bytes:
+    """A log in which few forms come again and again."""
+    forms = draw(st.lists(LINE, min_size=1, max_size=6))
+    lines = draw(st.lists(st.one_of(LINE, st.sampled_from(forms)), max_size=60))
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    return end.join(lines).encode() + draw(st.sampled_from([b"", b"\n"]))
+
+
+@given(logs(), st.lists(st.integers(0, 4000), max_size=4))
+@settings(max_examples=250, deadline=None)
+def test_replay_says_what_reading_says(data: bytes, cuts: list[int]) -> None:
+    """On any log, however it is cut."""
+    assert told(data, replay=False) == told(data, replay=True, cuts=tuple(cuts))
+
+
+@given(st.lists(st.integers(0, 3 * len(MIXED)), max_size=4))
+@settings(max_examples=25, deadline=None)
+def test_replay_goes_through_every_dialect(cuts: list[int]) -> None:
+    """A mixture of dialects read three times over gives the same both ways."""
+    data = 3 * (MIXED + b"\n")
+    assert told(data, replay=False) == told(data, replay=True, cuts=tuple(cuts))
+
+
+def test_replay_learns_and_then_replays() -> None:
+    """The path under test is taken: one template serves thousands of lines."""
+    parser = Parser(replay=True)
+    data = b"".join(b"step %d loss: %.4f\n" % (i, 9 / (i + 1)) for i in range(5000))
+    read: list[int] = []
+    slow = parser.read_line
+    parser.read_line = lambda *line: (read.append(line[1]), slow(*line))[1]  # type: ignore[method-assign,misc]
+    assert 5000 == parser.feed(Chunk(RUN, data, 0)).points.num_rows
+    assert [1, 2] == read
+
+
+def test_a_rank_of_its_own_for_each_stream() -> None:
+    """Templates are shared by the streams of a run, places are not."""
+    data = b"".join(b"step %d loss: %.4f\n" % (i, 9 / (i + 1)) for i in range(50))
+    streams = [Stream(f"rank_{rank}.log", rank) for rank in range(3)]
+    slow, fast = Parser(replay=False), Parser(replay=True)
+    for stream in streams:
+        expected, got = (p.feed(Chunk(stream, data, 0)) for p in (slow, fast))
+        assert rows(expected.points) == rows(got.points)
+        assert expected.progress == got.progress
+
+
+@given(logs())
+@settings(max_examples=60, deadline=None)
+def test_counting_without_keeping_is_the_same(data: bytes) -> None:
+    """A tally filled by replay is the one filled line by line, sums to the last bit."""
+    tallies = []
+    for replay in (False, True):
+        tally = Tally()
+        parser = Parser(replay=replay, tally=tally)
+        parser.feed(Chunk(RUN, data, 0))
+        parser.finish(RUN)
+        tallies.append(sorted(map(repr, tally.metrics())))
+    assert tallies[0] == tallies[1]
+
+
+def test_real_logs_are_the_same_replayed(shared: Path) -> None:
+    """On every log of the corpus and of the written samples."""
+    for path in sorted(
+        [*(shared / "corpus/logs").rglob("*.*"), *shared.glob("corpus/synthetic/*.log")]
+    ):
+        data = path.read_bytes()[:600_000]
+        assert told(data, replay=False) == told(data, replay=True), path.name
+
+
+@pytest.mark.parametrize("line", [b"step %d loss: 1e5\xff\n", b"step %d loss: 2.5\x00\n"])
+def test_bytes_that_are_no_text_are_the_same(line: bytes) -> None:
+    """Torn characters and NULs go the same way on both paths."""
+    data = b"".join(line % i for i in range(9))
+    assert told(data, replay=False) == told(data, replay=True)
