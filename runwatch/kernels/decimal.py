@@ -139,15 +139,72 @@ def number_at(address, result):
 
     0 where there is none, or one with more digits than are read here.
     """
-    at = address
-    negative = byte_at(at) == 45
-    if negative:
-        at += 1
-    first = at
+    negative = byte_at(address) == 45
+    at = address + 1 if negative else address
+    word = word_at(at)
+    odd = word ^ _ZEROS
+    odd = ((odd + _SEVENTY_SIX) | odd) & _TOPS
+    whole = trailing_zeros(odd) >> 3
+    if whole == 0:
+        return np.int64(0)
+    if whole == 8:
+        return _long_number_at(at, negative, result)
+    mark = (word >> np.uint64(8 * whole)) & np.uint64(0xFF)
+    if mark == 46:
+        end = trailing_zeros(odd & (odd - _ONE)) >> 3
+        if end == 8:
+            return _two_words_at(at, word, whole, negative, result)
+        mark = (word >> np.uint64(8 * end)) & np.uint64(0xFF)
+        if end > whole + 1:  # the point has digits behind it: close the gap
+            low = (_ONE << np.uint64(8 * whole)) - _ONE
+            mantissa = digit_value((word & low) | ((word >> np.uint64(8)) & ~low), end - 1)
+            value = np.float64(mantissa) / _TENS[end - 1 - whole]
+            at += end
+        else:
+            value = np.float64(digit_value(word, whole))
+            at += whole
+            mark = np.uint64(46)
+    else:
+        value = np.float64(digit_value(word, whole))
+        at += whole
+    if (mark | np.uint64(32)) == 101:
+        return _long_number_at(address + 1 if negative else address, negative, result)
+    put_double(result, -value if negative else value)
+    return at
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _two_words_at(first, word, whole, negative, result):
+    """As `number_at`, where the first eight characters are digits and a point behind `whole`."""
+    more = word_at(first + 8)
+    count = digit_count(more)
+    if count == 0 or count == 8:
+        return _long_number_at(first, negative, result)
+    low = (_ONE << np.uint64(8 * whole)) - _ONE
+    mantissa = digit_value((word & low) | ((word >> np.uint64(8)) & ~low), 7)
+    mantissa = mantissa * _WHOLE_TENS[count] + digit_value(more, count)
+    power = whole - 7 - count
+    at = first + 8 + count
+    if ((more >> np.uint64(8 * count)) & np.uint64(0xDF)) == 69:
+        sign = byte_at(at + 1)
+        start = at + 2 if sign == 43 or sign == 45 else at + 1
+        word = word_at(start)
+        count = digit_count(word)
+        if 0 < count < 8:
+            raised = np.int64(digit_value(word, count))
+            at = start + count
+            power += -raised if sign == 45 else raised
+    value = 0.0 if mantissa == 0 else scaled(mantissa, power)
+    put_double(result, -value if negative else value)
+    return at
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _long_number_at(first, negative, result):
+    """As `number_at`, for more than eight characters and for exponents."""
+    at = first
     word = word_at(at)
     count = digit_count(word)
-    if count == 0:
-        return np.int64(0)
     mantissa = digit_value(word, count)
     at += count
     if count == 8:

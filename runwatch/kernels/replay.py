@@ -25,7 +25,7 @@ from runwatch.kernels.memory import (
 from runwatch.kernels.moment import stamp_at
 
 # What an operation of a template does. Its row is (operation, a, b, c).
-LITERAL, NUMBER, STAMP, BLANKS = range(4)
+LITERAL, NUMBER, STAMP, BLANKS, MASKED = range(5)
 # Columns of a template's row.
 (OPS, OPS_END, POINTS, POINTS_END, STEP, TOTAL, EPOCH, TOTAL_EPOCHS, RANK, TIMED, TRAINING, KIND,
  DEEP, NEAR, NEXT, OPEN, CLOSED, PLACED, WIDTH) = range(19)  # fmt: skip
@@ -84,11 +84,7 @@ def _match(at, first, last, ops, words, values):
             word = words + whole_at(op + 8) * (8 * WORD_WIDTH)
             behind = at + whole_at(op + 24)
             while at < behind:
-                x = word_at(at)
-                if (x & word_at(word)) != word_at(word + 8):
-                    return np.int64(0)
-                digits = word_at(word + 16)
-                if digits and ((x + (_SIX & digits)) & (_HIGH & digits)) != (_THREES & digits):
+                if (word_at(at) & word_at(word)) != word_at(word + 8):
                     return np.int64(0)
                 at += 8
                 word += 8 * WORD_WIDTH
@@ -97,6 +93,18 @@ def _match(at, first, last, ops, words, values):
             at = number_at(at, values + 8 * whole_at(op + 8))
             if at == 0:
                 return np.int64(0)
+        elif kind == MASKED:
+            word = words + whole_at(op + 8) * (8 * WORD_WIDTH)
+            behind = at + whole_at(op + 24)
+            while at < behind:
+                x, digits = word_at(at), word_at(word + 16)
+                if (x & word_at(word)) != word_at(word + 8):
+                    return np.int64(0)
+                if ((x + (_SIX & digits)) & (_HIGH & digits)) != (_THREES & digits):
+                    return np.int64(0)
+                at += 8
+                word += 8 * WORD_WIDTH
+            at = behind
         elif kind == BLANKS:
             start = at
             count = np.int64(8)
@@ -133,9 +141,10 @@ def _goes_back(own, epoch, step, mark):
 
 
 @njit(**_FAST)
-def _follow(row, values, place, marks, kinds):
+def _follow(row, values, place, marks, kinds, cutting):
     """As `parse.place.Place.follow`, for records that are no progress bars. False, and nothing is
-    done, where a counter does not fit where it goes; the readable path deals with that."""
+    done, where a counter does not fit where it goes; the readable path deals with that. Segments
+    are left alone unless `cutting`."""
     step, total = np.trunc(_said(row, STEP, values)), np.trunc(_said(row, TOTAL, values))
     epoch, epochs = _said(row, EPOCH, values), np.trunc(_said(row, TOTAL_EPOCHS, values))
     if abs(step) > 9e15 or abs(total) > 9e15 or abs(epoch) > 9e15 or abs(epochs) > 9e15:
@@ -147,7 +156,7 @@ def _follow(row, values, place, marks, kinds):
         put_double(place + 8 * P_EPOCH, epoch)
     training = whole_at(row + 8 * TRAINING) != 0
     if step == step:
-        if training and whole_at(row + 8 * POINTS_END) > whole_at(row + 8 * POINTS):
+        if cutting and training and whole_at(row + 8 * POINTS_END) > whole_at(row + 8 * POINTS):
             here = double_at(place + 8 * P_EPOCH)
             if here != here:
                 here = -1.0
@@ -242,7 +251,7 @@ def replay(at, limit, given):
         ):
             break
         if whole_at(row + 8 * PLACED):
-            if not _follow(row, values, place, marks + 24 * kinds * w, kinds):
+            if not _follow(row, values, place, marks + 24 * kinds * w, kinds, room > 0):
                 break
             if whole_at(row + 8 * STEP) >= 0:
                 put_whole(reached + 16 * w, np.int64(double_at(place + 8 * P_STEP)))

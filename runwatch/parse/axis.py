@@ -51,9 +51,11 @@ class Axes:
     announced_steps: int | None = None
     announced_epochs: int | None = None
     # How strong the claim on `step` is: 1 a place in the line or a name like "batch", 2 a fraction
-    # without a name, 3 a name like "step" or a fraction with one, 4 a name that counts the whole run.
+    # without a name, 3 a name like "step" or a fraction with one, 4 a name that counts over the
+    # whole run.
     rank_of_step: int = 0
     bar: str | None = None
+
 
 def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> frozenset[int]:
     """Take the nameless counters at the head of a line; the slots that are done with.
@@ -84,7 +86,7 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
 
 
 def is_strong(name: str) -> bool:
-    """Whether a name counts steps of training beyond doubt, which a batch, a size or a tick may not."""
+    """Whether a name counts steps of training beyond doubt; a batch may be a size."""
     return bool(words := name.lower().split()) and words[-1] in _STRONG
 
 

@@ -42,6 +42,7 @@ class Columns:
         self._points: list[list[Any]] = [[] for _ in POINTS]
         self._lines: list[list[Any]] = [[] for _ in LINES]
         self._blocks: list[list[pa.Array[Any]]] = []
+        self._nothing = self._batches([_arrays(self._points, POINTS)])
 
     def point(
         self, line: int, time: int | None, rank: int | None, step: int | None, epoch: float | None,
@@ -98,17 +99,24 @@ class Columns:
 
     def arrow(self) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """The points and the lines; the columns are empty again."""
-        self._settle(always=not self._blocks)
+        self._settle()
         blocks, self._blocks = self._blocks, []
-        columns = blocks[0] if len(blocks) == 1 else list(map(pa.concat_arrays, zip(*blocks, strict=True)))
-        points = self._batch(columns, POINTS)
-        lines = self._batch(_arrays(self._lines, LINES), LINES)
+        if not blocks and not self._lines[0]:
+            return self._nothing
+        found = self._batches(blocks or [_arrays(self._points, POINTS)])
         self._lines = [[] for _ in LINES]
-        return points, lines
+        return found
 
-    def _settle(self, *, always: bool = False) -> None:
+    def _batches(
+        self, blocks: list[list["pa.Array[Any]"]]
+    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        one = len(blocks) == 1
+        columns = blocks[0] if one else list(map(pa.concat_arrays, zip(*blocks, strict=True)))
+        return self._batch(columns, POINTS), self._batch(_arrays(self._lines, LINES), LINES)
+
+    def _settle(self) -> None:
         """Make what came one by one into a block."""
-        if self._points[0] or always:
+        if self._points[0]:
             self._blocks.append(_arrays(self._points, POINTS))
             self._points = [[] for _ in POINTS]
 

@@ -6,13 +6,22 @@ length are read one by one, each under the number of its line.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from runwatch.chunk import Chunk, Cursor
 from runwatch.parse.clean import MAX_TEXT
 
 _MAX_TAIL = 4 * MAX_TEXT  # bytes of an unfinished text that are kept
 _MARK = b"\xef\xbb\xbf"
+
+
+class Spans(NamedTuple):
+    """Whole lines in place: the first, which was begun before, and the rest of them. Behind the
+    `body` there are bytes to spare, behind the `end` there may be none."""
+
+    begun: bytes
+    body: memoryview
+    end: memoryview
 
 
 @dataclass(slots=True)
@@ -48,16 +57,22 @@ class Cut:
         if rest:
             yield self.lines + 1, rest
 
-    def whole(self, chunk: Chunk) -> tuple[list[memoryview], Chunk]:
-        """The finished lines of the next bytes in pieces, and the chunk without them."""
-        end = chunk.data.rfind(b"\n") + 1
+    def whole(self, chunk: Chunk, room: int) -> tuple[Spans | None, Chunk]:
+        """The finished lines of the next bytes, and the chunk without them."""
+        data = chunk.data
+        end = data.rfind(b"\n") + 1
         if not end or self.length > len(self.tail):
-            return [], chunk
-        marked = chunk.offset == 0 and not self.length and chunk.data.startswith(_MARK)
-        pieces = [memoryview(self.tail), memoryview(chunk.data)[len(_MARK) * marked : end]]
+            return None, chunk
+        marked = chunk.offset == 0 and not self.length and data.startswith(_MARK)
+        start = len(_MARK) * marked
+        first = data.index(b"\n", start) + 1  # the line that was begun before
+        last = data.rfind(b"\n", first, max(first, len(data) - room)) + 1 or first
+        view = memoryview(data)
+        spans = Spans(self.tail + data[start:first], view[first:last], view[last:end])
         self.tail, self.length = b"", 0
         self.identity = chunk.identity or self.identity
-        return pieces, replace(chunk, data=chunk.data[end:], offset=chunk.offset + end)
+        rest = replace(chunk, data=data[end:], offset=chunk.offset + end)
+        return spans, rest
 
     def give_up(self) -> Iterator[tuple[int, str]]:
         """The unfinished text, at the true end of the input."""

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from runwatch.parse.axis import Axes, axis_of, is_strong, leading
+from runwatch.parse.name import END_MARK
 from runwatch.parse.number import NUMBER_MARK
 from runwatch.parse.plan import Field
 from runwatch.parse.quantity import Names
-from runwatch.parse.text import END_MARK, Number, Sentence
+from runwatch.parse.text import Number, Sentence
 
 _STEP_UNITS = frozenset(("it", "its", "ba", "steps", "iters", "iterations", "batch", "batches"))
-_SCALES = frozenset(("k", "K", "M", "B", "G"))
 _EPOCH_UNITS = frozenset(("epoch", "epochs"))
 _BETWEEN = re.compile(r"^\]?\s*\[\s*$|^\s*:\s*$")
+_SLASHED = re.compile(r"^\s*/\s*$")
 _NEXT_FRACTION = re.compile(r"^%?[\])]*[\s|,]*[\[(]?\s*$")  # "[1/25][10/1583]"
 _RANGE = re.compile(r"^-\s*$")
 _COLON = re.compile(r"^:\s+$")
@@ -90,10 +91,10 @@ def _is_axis(
         axis = "step"
     if axis is None and _names_its_step(number, before, after, literals, names):
         axis = "step"
-    if axis == "step" and number.unit in _SCALES:
-        return True  # "step:1K" rounds, and a step that is wrong is worse than none
     if axis == "step":
-        claim = 4 if names.is_global(number.name) else 3 if fraction or is_strong(number.name) else 1
+        claim = (
+            4 if names.is_global(number.name) else 3 if fraction or is_strong(number.name) else 1
+        )
         if claim > axes.rank_of_step:
             axes.step, axes.rank_of_step, axes.total_steps = slot, claim, None
         if names.is_global(number.name):
@@ -134,6 +135,7 @@ def _is_axis(
     if (
         number.name and label and number.joined_by in (" ", ":", "[")
         and after is not None and not after.name and _BETWEEN.match(following)
+        and ("[" in following or _SLASHED.match(literals[slot + 2]))
         and axes.epoch is None
     ):  # fmt: skip
         axes.epoch = slot  # "Train: 0 [ 50/312", "TRAIN [8][320/321]"
@@ -145,7 +147,11 @@ def _is_axis(
 
 
 def _names_its_step(
-    number: Number, before: Number | None, after: Number | None, literals: Sequence[str], names: Names
+    number: Number,
+    before: Number | None,
+    after: Number | None,
+    literals: Sequence[str],
+    names: Names,
 ) -> bool:
     """Whether a step stands between a name and its value: `Validation loss 1000: 1.21`,
     `Train loss 7 41.2 Grad norm 12.1`. Then the name goes to the value."""

@@ -13,7 +13,9 @@ OPAQUE = "|".join(
     (
         r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T_ -]\d{1,2}[:-]\d{2}[:-]\d{2}(?:[.,]\d+)?"
         r"(?:Z|[+-]\d{2}:?\d{2})?)?",  # a date, with or without its time of day
-        r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} \d\d:\d\d:\d\d(?: [A-Z]{3,4})?(?: \d{4})?",
+        r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
+        r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+        r" +\d{1,2} \d\d:\d\d:\d\d(?: [A-Z]{3,4})?(?: \d{4})?",  # as C prints it
         r"\d+(?: days?, )\d+:\d{2}:\d{2}",
         r"\d+:\d{2}:\d{2}(?:[.,]\d+)?|\d+:\d{2}(?![\d:.])",  # a clock, or a duration
         r"\d+h ?\d+m(?: ?\d+s)?\b|\d+m(?:in)? ?\d+s\b",
@@ -28,7 +30,9 @@ NOT_FINITE = r"[+-]?(?:nan|inf|infinity)(?:\.0)?(?=[mun]?s\b|%|\b)(?![\w(])|[+-]
 # What is counted with `#` is a number behind the name of an axis only: `Epoch #1`, not `output #1`.
 _HYPHENATED = "".join(rf"(?<![A-Za-z_][0-9]{{{digits}}}-)" for digits in range(4))
 _COUNTED = r"(?<=[Ee]poch #)|(?<=[Ii]ter #)|(?<=[Ss]tep #)|(?<=[Ii]teration #)|(?<=[Ee]pisode #)"
-TOKEN = re.compile(rf"(?<![\w.@])(?:(?<!#)|{_COUNTED}){_HYPHENATED}(?:({OPAQUE})|({NUMBER})|((?i:{NOT_FINITE})))")
+TOKEN = re.compile(
+    rf"(?=[-+.\dFIMNSTWcghimntx])(?<![\w.@])(?:(?<!#)|{_COUNTED}){_HYPHENATED}(?:({OPAQUE})|({NUMBER})|((?i:{NOT_FINITE})))"
+)
 OPAQUE_MARK, NUMBER_MARK, NAN_MARK = "\x02", "\x01", "\x03"
 
 

@@ -139,11 +139,11 @@ class Parser:
 
     def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
         """Replay the finished lines of a chunk; what is left of it."""
-        whole, rest = cut.whole(chunk)
-        if whole:
-            if self._replay is None:
-                from runwatch.parse.replay import Replay  # loads numba
+        from runwatch.parse.replay import PAD, Replay  # loads numba
 
+        whole, rest = cut.whole(chunk, PAD)
+        if whole is not None:
+            if self._replay is None:
                 self._replay = Replay(self)
             cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole) - 1
         return rest

@@ -9,7 +9,8 @@ class Evidence(IntEnum):
 
     NONE reports nothing. HELD may be a record or a setting: it counts once the same shape comes
     again with another number after training began. KNOWN is held too, but has the name of a known
-    quantity: beside a line that reports it becomes BESIDE and counts at once. CLEAR counts anywhere.
+    quantity: beside a line that reports it becomes BESIDE and counts at once. CLEAR counts
+    anywhere.
     """
 
     NONE = 0
@@ -53,6 +54,7 @@ class Plan:
     head: tuple[str, ...] = field(default=())
     training: bool = True  # False where it speaks of evaluation or of something beside training
     spans: tuple[tuple[int, int], ...] = ()
+    step_unit: str = ""  # "step:1K" counts thousands
 
 
 SILENT = Plan()

@@ -114,7 +114,7 @@ class Probe(Parser):
         self._line(_ALONE, 1, line.decode("utf-8", "replace"))
         if trace.loud or self._tabular or len(trace.rows) > 1 or b"\r" in line[:-1]:
             return None
-        if not all(writer.calm for writer in self._writers.values()):
+        if not all(writer.calm and not writer.table.head for writer in self._writers.values()):
             return None
         row = trace.rows[0] if trace.rows else None
         speaking = self._speakers.get(_ALONE.name)
@@ -156,5 +156,5 @@ class Probe(Parser):
 
     def _plan(self, shape: str, tokens: Tokens) -> Plan:
         plan = super()._plan(shape, tokens)
-        self._tabular |= bool(plan.row or plan.head or plan.bar is not None)
+        self._tabular |= bool(plan.row) or plan.bar is not None
         return plan

@@ -31,9 +31,10 @@ class Table:
 
 
 class Program:
-    """All templates of a run. `word` gives the number of a metric, unit or quantity."""
+    """All templates of a run; unless `timed`, stamps are only digits."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, timed: bool) -> None:
+        self._timed = timed
         self.templates = Table(kernel.WIDTH, np.int64)
         self.ops = Table(kernel.OP_WIDTH, np.int64)
         self.words = Table(kernel.WORD_WIDTH, np.uint64)
@@ -106,13 +107,14 @@ class Program:
             self.ops.add(kernel.NUMBER, slot, 0, 0)
         elif isinstance(part, Blanks):
             self.ops.add(kernel.BLANKS, 0, 0, 0)
-        elif isinstance(part, Moment):
-            self.ops.add(kernel.STAMP, part.fraction, part.offset, part.length)
+        elif isinstance(part, Moment) and self._timed:
+            self.ops.add(kernel.STAMP, part.fraction, part.offset, len(part.text))
         else:
             first = self.words.used
             for at in range(0, len(part.text), 8):
                 self.words.add(*_word(part.text[at : at + 8], part.free[at : at + 8]))
-            self.ops.add(kernel.LITERAL, first, self.words.used - first, len(part.text))
+            kind = kernel.MASKED if any(part.free) else kernel.LITERAL
+            self.ops.add(kind, first, self.words.used - first, len(part.text))
 
 
 def _word(text: bytes, free: bytes) -> tuple[np.uint64, np.uint64, np.uint64]:

@@ -10,6 +10,7 @@ from runwatch.parse.plan import Evidence, Plan
 
 MAX_RANK = 1_000_000  # no run has more; a longer number is something else
 
+_SCALES = {"k": 1000, "K": 1000, "M": 1_000_000, "B": 1_000_000_000}
 _INNER = re.compile("[\x01\x02\x03](\\d+)\x04")
 
 
@@ -60,7 +61,7 @@ def fill(plan: Plan, values: Sequence[str], key: str) -> Record:
             )
             for f in plan.fields
         ),
-        _count(values, plan.step),
+        _count(values, plan.step, _SCALES.get(plan.step_unit, 1)),
         _count(values, plan.total_steps),
         None if plan.epoch is None else finite(number(values[plan.epoch])),
         _count(values, plan.total_epochs),
@@ -101,5 +102,5 @@ def rank_of(text: str) -> int | None:
     return value if value is not None and 0 <= value < MAX_RANK else None
 
 
-def _count(values: Sequence[str], slot: int | None) -> int | None:
-    return None if slot is None else count(number(values[slot]))
+def _count(values: Sequence[str], slot: int | None, scale: int = 1) -> int | None:
+    return None if slot is None else count(number(values[slot]) * scale)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from runwatch.chunk import Stream
 from runwatch.kernels import replay as kernel
 from runwatch.kernels.memory import PAD
+from runwatch.parse.cut import Spans
 from runwatch.parse.probe import Probe
 from runwatch.parse.program import Program
 from runwatch.parse.template import Part, learn
@@ -39,7 +40,7 @@ class Replay:
     def __init__(self, host: "Parser") -> None:
         self._host = host
         self._probe = Probe(host)
-        self._program = Program()
+        self._program = Program(timed=host.ledger.tally is None)
         self._seen: dict[bytes, int] = {}
         self._forms: dict[bytes, list[tuple[int, list[Part]]]] = {}
         self._refused: set[bytes] = set()
@@ -49,52 +50,50 @@ class Replay:
         self._marks = np.full((8, 8, 3), np.nan)
         self._reached = np.full((8, 2), -1, np.int64)
         self._of_rank = np.full(kernel.MAX_RANK, -1, np.int64)
-        self._stream = ""
+        self._stream: str | None = None
+        self._tallies: npt.NDArray[np.float64] | None = None
+        self._moved = True  # a table may lie elsewhere than the kernel was told
         self._given = np.zeros(kernel.G_WIDTH, np.int64)
         self._given[kernel.G_LAST] = -1
         self._given_at = int(self._given.ctypes.data)
         self._values = np.zeros(kernel.MAX_SLOTS)
-        self._buffer = np.zeros(PAD, np.uint8)
         room = ROOM if host.ledger.tally is None else 0
         self._out = np.empty((room, kernel.OUT_WIDTH), np.int64)
         self._out_values = np.empty((room, kernel.OUT_VALUES_WIDTH))
 
-    def read(self, stream: Stream, first: int, pieces: list[memoryview]) -> int:
+    def read(self, stream: Stream, first: int, spans: Spans) -> int:
         """Read whole lines, the first of them with this number; the number behind the last."""
-        limit = self._fill(pieces)
-        base, data = int(self._buffer.ctypes.data), self._buffer.data
-        at, line = 0, first
         self._enter(stream)
+        line = first
+        for span in (spans.begun + bytes(PAD), spans.body, bytes(spans.end) + bytes(PAD)):
+            if span is spans.body and len(span):
+                line = self._span(stream, np.frombuffer(span, np.uint8), len(span), line)
+            elif span is not spans.body and len(span) > PAD:
+                line = self._span(stream, np.frombuffer(span, np.uint8), len(span) - PAD, line)
+        return line
+
+    def _span(self, stream: Stream, data: npt.NDArray[np.uint8], limit: int, line: int) -> int:
+        """Read the lines of one span of bytes."""
+        base, at = int(data.ctypes.data), 0
         while at < limit:
             if self._host.is_calm(stream):
                 at, line = self._replayed(base, at, limit, line)
                 if at >= limit:
                     break
             end = int(kernel.line_end(base + at, base + limit)) - base
-            raw = bytes(data[at:end])
+            raw = data[at:end].tobytes()
             self._host.read_line(stream, line, raw)
             self._load_touched(stream)
             self._consider(raw)
             at, line = end + 1, line + 1
         return line
 
-    def _fill(self, pieces: list[memoryview]) -> int:
-        """Put the bytes where the kernel reads them, always the same place: new memory costs more
-        than the work on it. Their length."""
-        length = sum(map(len, pieces))
-        if length + PAD > len(self._buffer):
-            self._buffer = np.zeros(2 * length + PAD, np.uint8)
-        at = 0
-        for piece in pieces:
-            self._buffer[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
-            at += len(piece)
-        self._buffer[at : at + PAD] = 0
-        return length
-
     def _replayed(self, base: int, at: int, limit: int, line: int) -> tuple[int, int]:
         """Run the kernel until it meets a line that it does not know; where and at which line."""
         given, room = self._given, len(self._out)
-        self._address()
+        tally = self._host.ledger.tally
+        if self._moved or (tally is not None and tally.rows is not self._tallies):
+            self._address()
         while True:
             given[kernel.G_LINE] = line
             given[kernel.G_SPEAKER] = self._speaker
@@ -122,6 +121,7 @@ class Replay:
         given[: len(tables)] = [table.ctypes.data for table in tables]
         given[kernel.G_ROOM], given[kernel.G_KINDS] = len(self._out), self._marks.shape[1]
         given[kernel.G_OWN] = self._writers.get((self._stream, self._default), -1)
+        self._moved, self._tallies = False, None if tally is None else tally.rows
 
     def _write(self, made: int) -> None:
         """Write down what the kernel read, and carry the places back."""
@@ -143,14 +143,21 @@ class Replay:
 
     def _enter(self, stream: Stream) -> None:
         """Begin with a stream: its writers are the ones that lines may name."""
+        if stream.name == self._stream:
+            self._load_touched(stream)
+            return
+        self._moved = True
         self._stream, self._default = stream.name, stream.rank
         self._of_rank[:] = -1
-        self._host.touched()
         self._host.writer(stream.name, stream.rank)
-        for name, rank in self._host.writers():
-            if name == stream.name:
-                self._carry_over(name, rank)
+        self._reload()
         self._host.touched()
+
+    def _reload(self) -> None:
+        """Carry all places of the stream over, for there is a new kind of record."""
+        for name, rank in self._host.writers():
+            if name == self._stream:
+                self._carry_over(name, rank)
 
     def _load_touched(self, stream: Stream) -> None:
         for name, rank in self._host.touched():
@@ -163,6 +170,7 @@ class Replay:
         if w is None:
             w = self._writers[name, rank] = len(self._ranks)
             self._ranks.append(rank)
+            self._moved = True
             self._grow()
         writer = self._host.writer(name, rank)
         place = writer.place
@@ -230,15 +238,17 @@ class Replay:
             return
         if any(parts == template.parts for _, parts in known):
             return  # the kernel stopped for another reason
+        self._moved = True
         kinds = self._program.kinds
         index = self._program.add(template, line, self._host.ledger.numbers)
         known.append((index, template.parts))
         if self._program.kinds != kinds:
             self._grow()
-            self._enter(Stream(self._stream, self._default))
+            self._reload()
 
     def _linked(self, form: bytes, line: bytes) -> bool:
         """Whether a template of this form only was not found by how the line begins."""
+        self._moved = True
         return any(self._program.link(index, line) for index, _ in self._forms.get(form, ()))
 
 

@@ -85,6 +85,7 @@ def _finish(
             bar=axes.bar,
             row=cells,
             training=not speaks_of_eval(text),
+            step_unit=next((n.unit for n in sentence.numbers if n.slot == axes.step), ""),
         )
         if located
         or draft.fields

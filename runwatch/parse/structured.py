@@ -229,14 +229,14 @@ def _record(before: str, found: _Found, names: Names) -> Record:
         settings += rule is None and names.is_setting(point.metric)
     located = found.step is not None or found.epoch is not None
     evidence = Evidence.NONE
+    named = found.words <= len(found.points)
     numeric = settings + found.words <= len(found.points)
+    reports = measured and named  # "results": {...}
     if not found.points:
         pass
-    elif measured and found.words <= len(found.points):
+    elif reports or (clues and (located or numeric)) or (numeric and found.step is not None):
         evidence = Evidence.CLEAR
-    elif (clues and (located or numeric)) or (found.step is not None and numeric):
-        evidence = Evidence.CLEAR
-    elif found.words <= len(found.points):
+    elif named:
         evidence = Evidence.HELD
     return Record(
         evidence, tuple(found.points), count(found.step), count(found.total_steps), found.epoch,

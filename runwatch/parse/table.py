@@ -15,7 +15,7 @@ from runwatch.parse import unit
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.plan import Evidence, Plan
 from runwatch.parse.quantity import Names
-from runwatch.parse.record import NOTHING, Point, Record, count, finite, number
+from runwatch.parse.record import Point, Record, count, finite, number
 
 _SHORT = {"#": "step", "E": "epoch"}  # heads that are axes only above a column
 _EDGES = "|│┃"
@@ -131,7 +131,12 @@ class Table:
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
-        return {"head": self.head, "spans": self.spans, "section": self.section, "boxed": self.boxed}
+        return {
+            "head": self.head,
+            "spans": self.spans,
+            "section": self.section,
+            "boxed": self.boxed,
+        }
 
 
 def is_rule(message: str) -> bool:

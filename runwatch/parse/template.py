@@ -33,13 +33,29 @@ class Slot:
     index: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """A stamp `YYYY-MM-DD hh:mm:ss.f` of this length; `offset` is its zone in microseconds."""
+    """A stamp `YYYY-MM-DD hh:mm:ss.f` like this text; `offset` is its zone in microseconds."""
 
-    length: int
+    text: bytes
     fraction: int
     offset: int
+
+    @property
+    def free(self) -> bytes:
+        """Where any digit does, as `Fixed.free`."""
+        return _all_digits(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        """Two stamps of one form are the same part, whatever moment they were learned from."""
+        return isinstance(other, Moment) and self._form() == other._form()
+
+    def __hash__(self) -> int:
+        return hash(self._form())
+
+    def _form(self) -> tuple[bytes, int, int]:
+        digits = bytes.maketrans(b"123456789", b"000000000")
+        return self.text.translate(digits), self.fraction, self.offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +195,7 @@ def _moment(line: bytes, m: re.Match[bytes], base: Outcome, probe: Probe) -> Par
     plain = probe.moment(text[: _SECOND + 2] + (b"." + fraction.group(1) if fraction else b""))
     if plain is None:
         return Fixed(text, bytes(len(text)))
-    return Moment(len(text), min(digits, 6), plain - base.time)
+    return Moment(text, min(digits, 6), plain - base.time)
 
 
 def _slot(

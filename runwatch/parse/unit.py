@@ -4,12 +4,14 @@ import re
 
 _RATE = (
     r"(?:[A-Za-z]{1,12}|µs)\s?/\s?(?:s|sec|secs|second|seconds|it|iter|step|sample|seq|batch|epoch|"
-    r"image|img|GPU|gpu|device|min|hour|token|tok)\b(?:/(?:GPU|gpu|device|chip|s|sec))?(?: per (?:GPU|device|chip|node|worker)\b)?"
+    r"image|img|GPU|gpu|device|min|hour|token|tok)\b(?:/(?:GPU|gpu|device|chip|s|sec))?"
+    r"(?: per (?:GPU|device|chip|node|worker)\b)?"
     r"|/\s?(?:s|sec|step|it|GPU)\b|(?:tokens|samples|images|steps|examples) per (?:second|sec)\b"
 )
 _CLOSE = (
     r"%|[munµ]s|secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|"
-    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhx]|its?|epochs?|batch(?:es)?|ba|kit|m?eV(?: ?/ ?(?:A|atom|Å))?|billion|million|bytes|tks/s|dB|W|C"
+    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhx]|its?|ba|kit|epochs?|batch(?:es)?|"
+    r"m?eV(?: ?/ ?(?:A|atom|Å))?|billion|million|bytes|tks/s|dB|W|C"
 )
 # Right behind the number, whatever follows that is no word: `12ms`, `61.25GiB(77%)`, `0.59M`.
 _TIGHT = re.compile(rf"[kKMG] ?(?:{_RATE})|(?:{_RATE}|{_CLOSE})(?!\w|/(?!$))")

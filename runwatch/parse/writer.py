@@ -11,7 +11,11 @@ from runwatch.parse.record import Record
 from runwatch.parse.silence import Quiet
 from runwatch.parse.table import Table
 
-_HEADING = re.compile(r"(?i)^result for .*:$|\b(?:metrics|results?|summary|statistics|timing|iteration \x01/\x01)\W*$")
+_HEADING = re.compile(
+    r"(?i)^result for .*:$|\b(?:metrics|results?|summary|statistics|timing|iteration \x01/\x01)\W*$"
+)
+
+_VARIABLE = 2  # letters: "Step 2: x = 4" is arithmetic
 
 
 @dataclass(slots=True)
@@ -61,7 +65,10 @@ class Writer:
             return False
         if record.evidence is Evidence.KNOWN:
             return True
-        return record.evidence is Evidence.HELD and self.near == 2 and record.step is not None
+        if record.evidence is not Evidence.HELD or self.near != 2 or record.step is None:
+            return False
+        onward = self.place.step is None or record.step >= self.place.step
+        return onward and all(len(point.metric) > _VARIABLE for point in record.points)
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
@@ -87,4 +94,9 @@ class Writer:
 
 def _is_place(record: Record) -> bool:
     """Whether a record says where the run is and nothing else."""
-    return record.located and all(point.value == record.step for point in record.points)
+    points = record.points
+    return record.located and (not points or (record.evidence < Evidence.CLEAR and _counts(record)))
+
+
+def _counts(record: Record) -> bool:
+    return all(point.value == record.step for point in record.points)

@@ -28,7 +28,8 @@ def test_a_printed_double_comes_back(value: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1,234,567", 1234567.0), ("76,631.5", 76631.5), ("9e999", math.inf), ("-inf", -math.inf),
+    [("1,234,567", 1234567.0), ("76,631.5", 76631.5), ("1,200,", 1200.0), ("9e999", math.inf),
+     ("-inf", -math.inf),
      ("Infinity", math.inf), ("3.", 3.0), (".5", 0.5), ("1E-03", 0.001)],
 )  # fmt: skip
 def test_every_way_to_write_a_number(text: str, value: float) -> None:
@@ -39,7 +40,7 @@ def test_every_way_to_write_a_number(text: str, value: float) -> None:
 @pytest.mark.parametrize(
     "text",
     ["2024-05-01", "12:34:56", "10.0.0.1:8265", "0xdeadbeef", "top1", "Acc@1", "mAP50-95", "w2v",
-     "3.10.14", "1h 23m"],
+     "3.10.14", "1h 23m", "output #1", "xla:0/2", "Sat Jun  1 10:20:31 2024"],
 )  # fmt: skip
 def test_what_is_no_number(text: str) -> None:
     """Dates, clocks, addresses, versions and words with digits hold no number."""

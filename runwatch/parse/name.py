@@ -1,0 +1,78 @@
+"""Names: what the text in front of a number calls it, cut free of all that is not the name."""
+
+import re
+
+from runwatch.parse.number import NAN_MARK
+
+END_MARK = "\x04"  # a mark that was put back into the text is followed by its slot and this
+INSIDE = re.compile(r"(?i)\b(?:on|over|across|last|past|previous|first)(?: the)?(?: last)? $")
+_INNER = re.compile("[\x01\x02\x03]\\d+\x04")
+_BOUNDARY = re.compile(
+    r"[,;\uff0c\uff1b|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\s={2,}\s|\.\s|\)\s|\]\s*(?:/\s+)?"
+    r"|^[-*#>=\s|]+(?:/\s+)?|^/\s+|[\u2500-\u257f\u2588]+"
+)
+_WORDS = re.compile(r"[A-Za-z_]\w*")
+_STATED = re.compile(r"[\w.-]+=[A-Za-z][\w./-]*|[\w.]+: [A-Za-z]\w*(?=[,;|])")  # "mode=train"
+_HAS_LETTER = re.compile(r"[^\W\d_]")
+_NOTE = re.compile(r"\s*(?:\([^()]*\)|<\w+>)\s*$")  # "speed (it/s)", "loss <mean>"
+_NO_NAME = re.compile(
+    r"(?:an?|the|at|after|before|by|for|from|in|into|is|of|on|or|over|per|than|then|to|until|up|was"
+    r"|with|within|about|all|and|are|as|be|has)$"
+)
+# The arguments of a call, or of a printed module; what a trainer returns is printed the same way.
+_CALL = re.compile(r"\b[A-Za-z_]\w*(?<!Output)(?<!Result)(?<!Metrics)\([^()]*$")
+_SOURCE = re.compile(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
+_VERB = re.compile(r" (?:is|was|reached)$")
+_FILLER = re.compile(
+    r"(?i)^\W*(?:(?:the|an?|with|and|at|of|is|has|had|to|its?|our|got|gets|achieved|obtained|now)\s)+"
+)
+_QUOTES = re.compile(r"(?<!\w)['\"]|['\"](?!\w)")
+_MAX_NAME = 100
+
+
+def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
+    """The name at the end of a text and the number of words before it."""
+    region = region.rstrip()
+    note = ""
+    if joined_by != " " and (m := _NOTE.search(region)):
+        note, region = m.group().rstrip(), region[: m.start()]
+    if region.endswith("]") and "@[" in region:  # COCO: "Average Precision (AP) @[ IoU=… ] = 0.2"
+        return _tidy(region.lstrip(" =") + note), 0
+    if region.endswith(('"', "'")):
+        quote = region[-1]
+        start = region.rfind(quote, 0, -1)
+        return _tidy(region[start + 1 : -1]) + note, count(region[: max(start, 0)])
+    start = 0
+    for m in _BOUNDARY.finditer(region):
+        if m.end() < len(region):
+            start = m.end()
+    colon = region.rfind(": ", start)
+    if colon >= 0:
+        start = colon + 2
+    if (at := region.rfind(":", start)) >= 0 and joined_by != ":":
+        start = at + 1
+    if (bracket := region.rfind("(", start)) >= 0 and ")" not in region[bracket:]:
+        start = bracket + 1
+    if (bracket := region.rfind("[", start)) >= 0 and "]" not in region[bracket:]:
+        start = bracket + 1
+    for m in _INNER.finditer(region, start):
+        inside = m.end() == len(region) or INSIDE.search(region[: m.start()])
+        if m.group()[0] != NAN_MARK and not inside:
+            start = m.end()
+    name = region[start:]
+    if _CALL.search(region) or _NO_NAME.match(name.lower().strip()):
+        return "", count(region)
+    return _tidy(name + note), count(region[:start])
+
+
+def _tidy(name: str) -> str:
+    name = _VERB.sub("", " ".join(_QUOTES.sub("", name).split()))
+    name = _FILLER.sub("", name).strip("-\u2013*\u2022>|,;:. ")
+    if not _HAS_LETTER.search(name) or _SOURCE.search(name) or len(name) > _MAX_NAME:
+        return ""
+    return name
+
+
+def count(text: str) -> int:
+    """The words of a text. One `mode=train` is no prose; many of them are a dump of arguments."""
+    return len(_WORDS.findall(_STATED.sub(" ", _INNER.sub(" ", text), count=1)))

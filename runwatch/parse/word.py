@@ -1,0 +1,63 @@
+"""Numbers that are part of a word or of a name are none: `7b-chat`, `last 100 steps`, `class 3`."""
+
+import re
+
+from runwatch.parse import unit as units
+from runwatch.parse.name import END_MARK, INSIDE
+from runwatch.parse.number import NAN_MARK, OPAQUE_MARK
+
+# COCO: "AP @[ IoU=0.50:0.95 | area= all ] = 0.2"
+_QUALIFIED = re.compile(r"@ ?(?:\w+ ?=)?\[[^\]]*$")
+_NOTE = re.compile(r"\w ?\((?!(?:epoch|step|iter)\b)[A-Za-z ]+ $")  # "LR (group 0)=1e-5"
+_NOTE_END = re.compile(r"\) ?[=:]")
+_INSIDE_END = re.compile(
+    r" (?:\w+ )?(?:steps|iterations|iters|batches|episodes|epochs|games|runs|updates|samples"
+    r"|examples|nodes|GPUs?|GPU\(s\)|devices|workers|processes)\s*[:=]"
+)  # "mean over the last 100 steps: 0.4"
+_NUMBERED = re.compile(r"([A-Za-z]\w*) $")
+_ASSIGNED = re.compile(r"\s?[:=]\s?$")
+
+
+def merge(literals: list[str], marks: str) -> tuple[list[str], list[int]]:
+    """Put opaque tokens, and numbers that are part of a word, back into the text around them."""
+    lits, slots = [literals[0]], []
+    enumerated = _enumerated(literals, marks)
+    for slot, mark in enumerate(marks):
+        after = literals[slot + 1]
+        if (
+            mark == OPAQUE_MARK
+            or slot in enumerated
+            or _is_word(mark, lits[-1], after)
+            or _QUALIFIED.search(lits[-1])
+            or (_NOTE.search(lits[-1]) and _NOTE_END.match(after))
+            or (INSIDE.search(lits[-1]) and _INSIDE_END.match(after))
+        ):
+            lits[-1] += f"{mark}{slot}{END_MARK}{after}"
+        else:
+            slots.append(slot)
+            lits.append(after)
+    return lits, slots
+
+
+def _enumerated(literals: list[str], marks: str) -> set[int]:
+    """The slots that number the name before them: `class 0: 0.91, class 1: 0.88`."""
+    found: dict[str, list[int]] = {}
+    for slot in range(len(marks) - 1):
+        if _ASSIGNED.match(literals[slot + 1]) and (m := _NUMBERED.search(literals[slot])):
+            found.setdefault(m.group(1), []).append(slot)
+    return {slot for slots in found.values() if len(slots) > 1 for slot in slots}
+
+
+def _is_word(mark: str, before: str, after: str) -> bool:
+    """Whether a number is really a piece of a word: `7b-chat`, `nan iterations`, `3-way`."""
+    if mark == NAN_MARK:
+        return not re.search(r"(?:[:=(\[,|/]|\w)\s*$", before) or bool(
+            re.match(
+                r"\s+(?:iterations?|values?|or|and|in|detected|grads?|gradients?|loss)\b", after
+            )
+            and not re.search(r"[:=]\s*$", before)
+        )
+    if after and (after[0].isalpha() or after[0] in "_%µ/"):
+        unit, _ = units.take(after)
+        return not unit and after[0] != "/"
+    return bool(re.match(r"-[A-Za-z]|:\w", after))
