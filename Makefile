@@ -7,9 +7,9 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-# System parts that some tests need; none at present. They are installed for root on Debian and
+# System parts that some tests need: a real SSH server. They are installed for root on Debian and
 # Ubuntu; elsewhere the tests that need them skip and say what to install.
-APT_PACKAGES :=
+APT_PACKAGES := openssh-server procps
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench screenshot lock clean
@@ -51,7 +51,7 @@ screenshot: $(VENV)/.dev ## draw the README's picture anew
 lock: ## pin the newest versions of everything in constraints.txt
 	@rm -rf .lock && $(PYTHON) -m venv .lock
 	@.lock/bin/python -m pip install --quiet --upgrade pip
-	@.lock/bin/python -m pip install --quiet --editable . --group dev
+	@.lock/bin/python -m pip install --quiet --editable '.[ssh,watch]' --group dev
 	@{ echo '# The versions that are tested; `make lock` renews them.'; \
 	   .lock/bin/python -m pip freeze --exclude-editable --all | grep -v '^setuptools=='; } > constraints.txt
 	@rm -rf .lock
@@ -75,7 +75,7 @@ $(VENV)/.runtime: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo "installing the development tools" >&2
 	@$(PIP) pip
-	@$(PIP) --group dev
+	@$(PIP) --editable '.[ssh,watch]' --group dev
 	@touch $@
 
 $(VENV)/.system: $(VENV)/bin/python Makefile

@@ -90,6 +90,7 @@ class Rule:
     steps: tuple[str, ...] = ()
     wrecks: bool = False
     retry: bool = True
+    restart: bool = False
     caused: bool = False
 
     @property

@@ -43,6 +43,9 @@ class Outline:
         points = batch.points
         if not points.num_rows:
             return
+        low = pc.min(points.column("step")).as_py()
+        if low is not None:  # what `progress` tells of a batch is its last step
+            self.first_step = low if self.first_step is None else min(low, self.first_step)
         segments = pc.max(points.column("segment")).as_py()
         self.segments = max(self.segments, int(segments) + 1)
         self._remember(points)
@@ -65,6 +68,11 @@ class Outline:
     def steps(self) -> Steps:
         """Where the run began, where it is, and where it goes."""
         return Steps(self.first_step, self.last_step, self.total_steps)
+
+    def latest(self, quantity: str) -> tuple[str, float] | None:
+        """Name and value of the metric of this quantity that was reported last."""
+        found = [(name, value) for name, (kind, value) in self._last.items() if kind == quantity]
+        return found[-1] if found else None
 
     def final_metrics(self) -> dict[str, float]:
         """The last value of the metrics that say how it went, the loss first."""

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from runwatch import judgement
 from runwatch.chunk import Chunk, Stream
 from runwatch.detect import Faults, detectors
+from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.signatures import watchwords
 from runwatch.finding import Finding
 from runwatch.ingest.source import Skipped
+from runwatch.judgement import Ending, Verdict
 from runwatch.outline import Outline
 from runwatch.parse import Coverage as Read
 from runwatch.parse import Parser
@@ -35,7 +37,8 @@ class Analysis:
     """One run being read: chunks go in, findings stand at any time, a summary comes at the end.
 
     With a store, what was read is kept together with where to go on and what was learned; `state`
-    is what a former pass kept. The same chunks cut in other places give the same answers.
+    is what a former pass kept. A watcher adds what it did (`actions`) and what it saw beside the
+    log (`extra`). The same chunks cut in other places give the same answers.
     """
 
     def __init__(
@@ -44,12 +47,15 @@ class Analysis:
     ) -> None:  # fmt: skip
         self._run, self._target, self._store = run, target, store
         self._detectors = detectors()
+        self.checkpoints = Checkpoints()
+        self.actions: list[dict[str, Any]] = []
+        self.extra: list[Finding] = []
         words = {word for d in self._detectors for word in getattr(d, "watchwords", ())}
-        self._parser = Parser(
-            watchwords=watchwords() | words, year=clock().year, knowledge=knowledge
-        )
+        words |= watchwords() | self.checkpoints.watchwords
+        self._parser = Parser(watchwords=words, year=clock().year, knowledge=knowledge)
         self.outline = Outline()
         self._streams: dict[str, Stream] = {}
+        self._ends: dict[str, int] = {}
         self._lines: dict[str, int] = {}
         self._fresh = state is None
         self._pending: list[Batch] = []
@@ -63,40 +69,81 @@ class Analysis:
         return self._parser.coverage
 
     def take(self, chunk: Chunk) -> Batch:
-        """Read the next bytes of a stream; now and then, what was read is stored."""
-        self._streams[chunk.stream.name] = chunk.stream
+        """Read the next bytes of a stream; now and then, what was read is stored.
+
+        A stream that starts over (rotated, truncated, replaced) goes on under its name: its lines
+        count on, and an unfinished last line of the old text is dropped. A StoreError comes before
+        anything of the chunk is read.
+        """
+        name = chunk.stream.name
+        self._streams[name] = chunk.stream
+        over = chunk.data and self._ends.get(name, chunk.offset) != chunk.offset
+        if over or self._pending_points >= _FLUSH_POINTS:
+            self.flush()  # rows of an unfinished line belong to the text that is gone
+        if chunk.data:
+            self._ends[name] = chunk.offset + len(chunk.data)
         batch = self._parser.feed(chunk)
         self._see(batch)
-        if self._pending_points >= _FLUSH_POINTS:
-            self.flush()
         return batch
+
+    def tick(self, now: float, patience: float) -> bool:
+        """Tell that time has passed: `now` in seconds of a steady clock.
+
+        Silence of less than `patience` seconds is never a stall. Whether findings may differ now.
+        """
+        ticks = [tick for d in self._detectors if (tick := getattr(d, "tick", None))]
+        told = [tick(now, patience) for tick in ticks]  # each has to see the time
+        return any(told)
 
     def findings(self) -> list[Finding]:
         """Everything that stands now, each with its rank or a word on why none can be told."""
-        return [self._ranked(f) for detector in self._detectors for f in detector.findings()]
+        told = [f for detector in self._detectors for f in detector.findings()]
+        return [self._ranked(f) for f in [*told, *self.extra]]
 
     def flush(self) -> None:
         """Store what was read so far, with where to go on and what was learned, at once."""
         self._store_all(self._state() if self._store is not None else {}, None)
 
-    def finish(self, skipped: Iterable[Skipped] = (), cite: Cite | None = None) -> Summary:
+    @property
+    def stored(self) -> bool:
+        """Whether what is read is kept in a history."""
+        return self._store is not None
+
+    def forgo(self) -> None:
+        """Go on without a history, as it cannot be written."""
+        self._store, self._pending, self._pending_points = None, [], 0
+
+    def finish(
+        self, skipped: Iterable[Skipped] = (), cite: Cite | None = None, *,
+        ending: Callable[[Ending], Ending] | None = None,
+    ) -> Summary:  # fmt: skip
         """Give up unfinished last lines, judge the run, and store what is not stored yet.
 
-        What is remembered for the next time is the state in front of those lines.
+        What is remembered for the next time is the state in front of those lines. `ending` may
+        put what the log says of the end right, where one knows more.
         """
         state = self._state() if self._store is not None else {}
         for stream in self._streams.values():
             self._see(self._parser.finish(stream))
-        summary = self.summary(skipped, cite)
+        told = self.ending()
+        summary = self.summary(skipped, cite, ending=ending(told) if ending else told)
         self._store_all(state, summary)
         return summary
 
-    def summary(self, skipped: Iterable[Skipped] = (), cite: Cite | None = None) -> Summary:
-        """The run as it stands. `cite` gives the lines that findings of the numbers rest on."""
+    def ending(self, *, live: bool = False) -> Ending:
+        """How the run ended by its words; `live` where more may be written."""
+        return next(d for d in self._detectors if isinstance(d, Faults)).ending(live=live)
+
+    def summary(
+        self, skipped: Iterable[Skipped] = (), cite: Cite | None = None, *,
+        ending: Ending | None = None,
+    ) -> Summary:  # fmt: skip
+        """The run as it stands. `cite` gives the lines that findings of the numbers rest on;
+        `ending` is how it ended where one knows more than its log tells."""
         found = _evident(self.findings(), cite)
-        faults = next(d for d in self._detectors if isinstance(d, Faults))
-        ending = faults.ending()
+        ending = ending or self.ending()
         verdict = judgement.fold(found, ending)
+        best = self.checkpoints.best(_wrecked_at(verdict))
         return Summary(
             run=self._run,
             target=redact(self._target),
@@ -109,10 +156,13 @@ class Analysis:
             findings=tuple(sorted(found, key=_order)),
             checks=tuple(detector.check() for detector in self._detectors),
             final_metrics=self.outline.final_metrics(),
+            best_checkpoint=None if best is None else redact(best.path),
+            actions=tuple(self.actions),
         )
 
     def _see(self, batch: Batch) -> None:
         self.outline.feed(batch)
+        self.checkpoints.feed(batch)
         for detector in self._detectors:
             detector.feed(batch)
         if self._store is not None:
@@ -151,6 +201,8 @@ class Analysis:
             "parser": self._parser.state(),
             "coverage": asdict(self._parser.coverage),
             "outline": self.outline.state(),
+            "checkpoints": self.checkpoints.state(),
+            "actions": self.actions,
             "lines": dict(self._lines),
             "detectors": {detector.name: detector.state() for detector in self._detectors},
         }
@@ -159,10 +211,18 @@ class Analysis:
         self._parser.restore(state["parser"])
         self._parser.coverage = Read(**state["coverage"])
         self.outline.restore(state["outline"])
+        self.checkpoints.restore(state.get("checkpoints", {"saved": [], "loss": {}}))
+        self.actions = list(state.get("actions", ()))
         self._lines = dict(state["lines"])
         for detector in self._detectors:
             if detector.name in state["detectors"]:
                 detector.restore(state["detectors"][detector.name])
+
+
+def _wrecked_at(verdict: Verdict) -> int | None:
+    """The step from which on checkpoints hold numbers that are lost."""
+    root = verdict.root_cause
+    return root.step if root is not None and judgement.rule(root.kind).wrecks else None
 
 
 def covered(read: Read, skipped: Iterable[Skipped]) -> Coverage:

@@ -52,6 +52,7 @@ class Summary:
     checks: tuple[Check, ...] = ()
     final_metrics: Mapping[str, float] = field(default_factory=dict)
     best_checkpoint: str | None = None
+    actions: tuple[Mapping[str, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that `scan --json` prints: plain JSON values."""
@@ -74,6 +75,7 @@ class Summary:
             "reason": self.verdict.reason,
             "final_metrics": dict(self.final_metrics),
             "best_checkpoint": self.best_checkpoint,
+            **({"actions": [dict(action) for action in self.actions]} if self.actions else {}),
             "root_cause": None if root is None else {
                 "kind": root.kind, "line": root.line, "stream": root.stream, "rank": root.rank,
                 "confidence": root.confidence,

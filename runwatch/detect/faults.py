@@ -17,9 +17,16 @@ class Detector:
     """Finds known failure texts, tracebacks and launcher tables, and names the one that began it.
 
     Sees: lines that hold a fragment of `signature/*.toml`, tracebacks of any exception, tables of
-    torchelastic, words that close a run. Why: a thousand lines of a dying run are echoes of one.
+    torchelastic, words that close a run. The earliest line that explains the end is the root; what
+    the run overcame and what other ranks print after it are told apart from it.
+
+    Matters: a thousand lines of a dying run are echoes of one.
+
     Misses: faults whose words are not known and that raise no exception, and causes that stand in
-    another log (kernel, another node). Tune: add signatures in a TOML file of your own.
+    another log (kernel, another node).
+
+    Tune: a new signature is an entry in `signature/*.toml` with lines that are it and lines that
+    are not.
     """
 
     name = "faults"

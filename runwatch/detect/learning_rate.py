@@ -28,7 +28,7 @@ class Detector:
     Misses: a wrong rate that changes smoothly. Warm-up, step decay, a decay that ends at 0 or is
     rounded to it, and cosine restarts (three jumps or more) are innocent.
 
-    Tune: JUMP and ZEROS.
+    Tune: JUMP is the factor between two records, ZEROS how many records may be exactly 0.
     """
 
     name = "learning_rate"

@@ -33,7 +33,7 @@ class Detector:
     Misses: a scale that is never printed. Innocent are the search in the first steps, isolated
     overflows about every thousand steps, and a scale that never changes.
 
-    Tune: LOW and FALLS.
+    Tune: LOW is the scale below which falls matter, FALLS how many in a row.
     """
 
     name = "loss_scale"

@@ -68,7 +68,7 @@ class Detector:
     def findings(self) -> list[Finding]:
         """What is or was not finite, the same in several metrics and ranks told once."""
         found: list[Finding] = []
-        for key, track in self._tracks.items():
+        for key, track in sorted(self._tracks.items()):
             if self._judged(track):
                 finite_later = track["good_segment"]
                 for spell in [*track["spells"], track["spell"]]:

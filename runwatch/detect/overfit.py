@@ -29,7 +29,8 @@ class Detector:
     Misses: runs with fewer than five evaluations, and accuracies that rise while the loss does
     too, which is told as it is: each metric by itself.
 
-    Tune: WORSE and FEW.
+    Tune: WORSE is the share above the best that counts as worse, FEW how many evaluations must
+    agree.
     """
 
     name = "overfit"

@@ -6,6 +6,7 @@ import numpy as np
 
 from runwatch.detect.fold import finding
 from runwatch.detect.series import NOTHING, Ints, columns
+from runwatch.detect.silence import Live
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.records import Batch
@@ -22,12 +23,14 @@ class Detector:
 
     Sees: lines that go on while no line reports a measurement, for more than ten minutes, five
     times the 99th percentile of the intervals between such lines and three times the longest pause
-    so far (medium, open). A pause of that kind after which the run went on is low.
+    so far (medium, open). A pause of that kind after which the run went on is low. While a run is
+    watched, the watcher's clock tells silence after the last line too (high, open): as long as the
+    watcher's patience, five times the 99th percentile and three times the longest pause.
 
     Matters: a log that grows is no progress; an hourly sign of life hid a hang for 18 hours.
 
-    Misses: silence after the last line, which only a clock outside the log can tell; the first
-    twenty intervals, in which compilation and the first evaluation hide; logs without times.
+    Misses: silence after the last line of a log at rest; in the first twenty intervals, in which
+    compilation and the first evaluation hide, all but ten times the watcher's patience.
 
     Tune: TYPICAL and LONGEST. Restarts begin anew, so a pause between two runs is no stall.
     """
@@ -36,11 +39,13 @@ class Detector:
 
     def __init__(self) -> None:
         self._tracks: dict[str, dict[str, Any]] = {}
+        self._live = Live()
 
     def feed(self, batch: Batch) -> None:
         """Take the next batch of one stream."""
         track = self._tracks.setdefault(batch.stream.name, _fresh(-1))
         table = columns(batch.points)
+        self._live.feed(batch, table)
         rows = np.flatnonzero((table.quantity >= 0) & (table.time != NOTHING))
         clocks = _clocks(batch)
         for segment in sorted({*table.segment[rows].tolist(), *clocks}):
@@ -52,14 +57,24 @@ class Detector:
             if segment in clocks:
                 track["clock"] = max(clocks[segment], track["clock"] or clocks[segment])
 
+    def tick(self, now: float, patience: float) -> bool:
+        """Time has passed while the run is watched; seconds of a steady clock. Whether it is, or
+        just was, too quiet."""
+        return self._live.tick(now, patience, self._longest)
+
+    def _longest(self) -> float:
+        """The silence that the log's own clock would call a stall, 0 where it is not known."""
+        known = [track for track in self._tracks.values() if len(track["intervals"]) >= FEW]
+        return max(map(_limit, known), default=0.0)
+
     def findings(self) -> list[Finding]:
         """Pauses that were too long, and the silence that still lasts."""
-        found = []
+        found = self._live.findings()
         for track in self._tracks.values():
             found += [_told(pause, State.RECOVERED) for pause in track["pauses"]]
             if track["at"] is not None and track["clock"] is not None:
                 silence = (track["clock"] - track["at"]["time"]) / 1e6
-                if len(track["intervals"]) >= FEW and silence > _limit(track):
+                if len(track["intervals"]) >= FEW and silence > max(QUIET, _limit(track)):
                     found.append(_told({"at": track["at"], "seconds": silence}, State.OPEN))
         return found
 
@@ -71,11 +86,12 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"tracks": self._tracks}
+        return {"tracks": self._tracks, "live": self._live.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._tracks = state["tracks"]
+        self._live = Live(**state.get("live", {}))
 
 
 def _clocks(batch: Batch) -> dict[int, int]:
@@ -113,7 +129,7 @@ def _progress(track: dict[str, Any], batch: Batch, time: Ints, line: Ints, step:
     ends = np.concatenate(([0], later))
     for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         seconds = float(time[b] - time[a]) / 1e6
-        if len(track["intervals"]) >= FEW and seconds > QUIET and seconds > _limit(track):
+        if len(track["intervals"]) >= FEW and seconds > max(QUIET, _limit(track)):
             pause = {"at": _place(batch, time, line, step, a), "seconds": seconds}
             track["pauses"] = [*track["pauses"], pause][-5:]
         track["intervals"].append(seconds)
@@ -137,7 +153,7 @@ def _limit(track: dict[str, Any]) -> float:
     """Seconds of silence beyond which this run has stalled."""
     recent = sorted(track["intervals"][-KEPT:])
     typical = recent[int(0.99 * (len(recent) - 1))]
-    return float(max(QUIET, TYPICAL * typical, LONGEST * track["longest"]))
+    return float(max(TYPICAL * typical, LONGEST * track["longest"]))
 
 
 def _told(pause: dict[str, Any], state: State) -> Finding:

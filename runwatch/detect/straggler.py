@@ -26,7 +26,7 @@ class Detector:
     the answer is "not attributable", given in the list of checks. Ranks of different pipeline
     stages have different work and should not be compared.
 
-    Tune: SLOW.
+    Tune: SLOW is how many times the median rank a rank must take.
     """
 
     name = "straggler"

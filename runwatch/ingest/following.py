@@ -1,10 +1,13 @@
 """What every source of a live run is: its bytes as they are written, for as long as it is open."""
 
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Protocol
 
 from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.target import Kind, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +27,23 @@ class Following(Protocol):
     """The bytes of a run that is being written.
 
     Only `chunks` waits. It goes on until `close`, yields data as soon as it is there, and an empty
-    chunk of any stream after `quiet` seconds without data, so that those behind it see time pass.
-    A stream that was truncated or replaced comes again from offset 0 with another identity. `last`
-    marks a stream that has truly ended (a pipe that was closed). Nothing is lost silently: what
-    happened to a stream (rotated, truncated, gone) is in `reach` and in `events`.
+    chunk of any stream after `quiet` seconds without data, so that those behind it see time pass;
+    its stream has no name where none is known yet.
+    Each chunk begins where the one before it in its stream ended, but for two cases: a stream that
+    was truncated or replaced comes again from offset 0, an empty chunk with the new identity
+    first, and NULs that were skipped leave a gap. An unfinished line in front of either is over.
+    `last` marks a stream that has truly ended (a pipe that was closed). Nothing is lost silently:
+    what happened to a stream (rotated, truncated, gone) is in `reach` and in `events`. Raises
+    UnreachableError where trying again cannot help (a host key that changed).
     """
 
-    reach: Reach
-    events: list[str]
+    @property
+    def reach(self) -> Reach:
+        """Whether the source answers, and what a person should know now."""
+
+    @property
+    def events(self) -> list[str]:
+        """What happened to the streams, in words, the latest last; it only grows."""
 
     def streams(self) -> list[Stream]:
         """The streams known now; more may join."""
@@ -41,3 +53,26 @@ class Following(Protocol):
 
     async def close(self) -> None:
         """Stop; `chunks` ends after what it has already read."""
+
+
+def open_following(target: Target, *, clock: Callable[[], float] = time.time) -> Following:
+    """The live source of a target: `open_following` of the module named after its kind.
+
+    Raises InputError where there is nothing to follow, UsageError where a part of runwatch that
+    it needs is not installed.
+    """
+    module = _MODULES.get(target.kind, str(target.kind))
+    source: Following = import_module(f"runwatch.ingest.{module}").open_following(
+        target, clock=clock
+    )
+    return source
+
+
+_MODULES = {
+    Kind.FILE: "follow",
+    Kind.FOLDER: "follow",
+    Kind.GLOB: "follow",
+    Kind.STANDARD_INPUT: "pipe",
+    Kind.PID: "process_follow",
+    Kind.PROC: "process_follow",
+}

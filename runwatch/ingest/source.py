@@ -6,7 +6,7 @@ from typing import Protocol
 
 from runwatch.chunk import Chunk, Cursor, Stream
 
-CHUNK_SIZE = 1 << 20
+CHUNK_SIZE = 1 << 22
 """Bytes of text in a chunk, about: memory stays flat whatever the size of the log."""
 
 

@@ -37,13 +37,16 @@ def byte_at(typingctx, address):
 
 
 @intrinsic
-def newlines_at(typingctx, address):
-    """Which of the next 64 bytes are `\\n`, the first in the lowest bit."""
+def ends_at(typingctx, address):
+    """Which of the next 64 bytes are `\\n` or `\\r`, the first in the lowest bit."""
 
     def code(context, builder, signature, args):
         block = _load(builder, args[0], ir.VectorType(_I8, _BLOCK))
-        wanted = ir.Constant(block.type, [10] * _BLOCK)
-        return builder.bitcast(builder.icmp_unsigned("==", block, wanted), _I64)
+        feeds, returns = (
+            builder.icmp_unsigned("==", block, ir.Constant(block.type, [byte] * _BLOCK))
+            for byte in (10, 13)
+        )
+        return builder.bitcast(builder.or_(feeds, returns), _I64)
 
     return types.uint64(types.int64), code
 

@@ -15,7 +15,7 @@ from runwatch.kernels.decimal import number_at
 from runwatch.kernels.memory import (
     byte_at,
     double_at,
-    newlines_at,
+    ends_at,
     put_double,
     put_whole,
     trailing_zeros,
@@ -25,16 +25,20 @@ from runwatch.kernels.memory import (
 from runwatch.kernels.moment import stamp_at
 
 # What an operation of a template does. Its row is (operation, a, b, c).
-LITERAL, NUMBER, STAMP, BLANKS, MASKED = range(5)
+LITERAL, NUMBER, STAMP, BLANKS, MASKED, UNTIL = range(6)
 # Columns of a template's row.
 (OPS, OPS_END, POINTS, POINTS_END, STEP, TOTAL, EPOCH, TOTAL_EPOCHS, RANK, TIMED, TRAINING, KIND,
- DEEP, NEAR, NEXT, OPEN, CLOSED, PLACED, WIDTH) = range(19)  # fmt: skip
+ DEEP, NEAR, NEXT, OPEN, CLOSED, PLACED, BAR, WIDTH) = range(20)  # fmt: skip
 # Columns of a place, as doubles; nan is "not known".
-P_STEP, P_EPOCH, P_TOTAL, P_EPOCHS, P_SEGMENT, P_NEAR, P_OPEN, P_WIDTH = range(8)
+P_STEP, P_EPOCH, P_TOTAL, P_EPOCHS, P_SEGMENT, P_NEAR, P_OPEN, P_BAR, P_WIDTH = range(9)
+# What a template is of progress bars: none, one that counts training, one beside it, one that may
+# be nested in another.
+NO_BAR, COUNTS, ASIDE, NESTED = range(4)
+MAX_FILLING = 300  # bytes of a bar
 # What the kernel is given: addresses of tables, then numbers, then what it counts.
 (G_TEMPLATES, G_OPS, G_WORDS, G_BUCKETS, G_LINKS, G_POINTS, G_CONSTANTS, G_WRITERS, G_PLACES,
  G_MARKS, G_REACHED, G_TALLIES, G_OUT, G_OUT_VALUES, G_VALUES, G_ROOM, G_KINDS, G_OWN, G_LINE,
- G_MADE, G_METRIC_LINES, G_SPEAKER, G_LAST, G_WIDTH) = range(24)  # fmt: skip
+ G_MADE, G_METRIC_LINES, G_METRIC_LINE, G_SPEAKER, G_LAST, G_WIDTH) = range(25)  # fmt: skip
 POINT_WIDTH, OUT_WIDTH, OUT_VALUES_WIDTH, WORD_WIDTH, OP_WIDTH, TALLY_WIDTH = 5, 6, 4, 3, 4, 7
 BUCKETS = 4096
 MAX_SLOTS = 256  # values of a line; the last is its moment, the one before it means nothing
@@ -61,11 +65,11 @@ def key_at(address):
 
 
 @njit(**_FAST)
-def line_end(address, limit):
-    """The address of the next `\\n` at or behind an address, `limit` where there is none."""
+def text_end(address, limit):
+    """The address of the next `\\n` or `\\r` from an address on, `limit` where there is none."""
     at = address
     while at < limit:
-        found = newlines_at(at)
+        found = ends_at(at)
         if found:
             return min(at + trailing_zeros(found), limit)
         at += 64
@@ -105,6 +109,14 @@ def _match(at, first, last, ops, words, values):
                 at += 8
                 word += 8 * WORD_WIDTH
             at = behind
+        elif kind == UNTIL:
+            behind = at + MAX_FILLING
+            byte = byte_at(at)
+            while byte != 124 and byte != 10 and byte != 13 and at < behind:
+                at += 1
+                byte = byte_at(at)
+            if byte != 124:
+                return np.int64(0)
         elif kind == BLANKS:
             start = at
             count = np.int64(8)
@@ -120,7 +132,8 @@ def _match(at, first, last, ops, words, values):
             put_double(values + 8 * (MAX_SLOTS - 1), np.float64(moment - whole_at(op + 16)))
             at += whole_at(op + 24)
         op += 8 * OP_WIDTH
-    return at if byte_at(at) == 10 else np.int64(0)
+    end = byte_at(at)
+    return at if end == 10 or end == 13 else np.int64(0)
 
 
 @njit(**_FAST)
@@ -142,13 +155,22 @@ def _goes_back(own, epoch, step, mark):
 
 @njit(**_FAST)
 def _follow(row, values, place, marks, kinds, cutting):
-    """As `parse.place.Place.follow`, for records that are no progress bars. False, and nothing is
-    done, where a counter does not fit where it goes; the readable path deals with that. Segments
-    are left alone unless `cutting`."""
+    """As `parse.place.Place.follow`.
+
+    False, and nothing is done, where a counter does not fit where it goes: the readable path deals
+    with that. Segments are left alone unless `cutting`."""
     step, total = np.trunc(_said(row, STEP, values)), np.trunc(_said(row, TOTAL, values))
     epoch, epochs = _said(row, EPOCH, values), np.trunc(_said(row, TOTAL_EPOCHS, values))
     if abs(step) > 9e15 or abs(total) > 9e15 or abs(epoch) > 9e15 or abs(epochs) > 9e15:
         return False
+    bar = whole_at(row + 8 * BAR)
+    if bar == ASIDE:
+        return True
+    if bar:
+        counted, most = total if total == total else 0.0, double_at(place + 8 * P_BAR)
+        if bar == NESTED and counted < most:
+            return True
+        put_double(place + 8 * P_BAR, max(counted, most))
     if epochs == epochs:
         put_double(place + 8 * P_EPOCHS, epochs)
     own = epoch == epoch
@@ -212,8 +234,14 @@ def replay(at, limit, given):
     line, last = whole_at(given + 8 * G_LINE), whole_at(given + 8 * G_LAST)
     made, metric_lines = np.int64(0), np.int64(0)
     speaker = whole_at(given + 8 * G_SPEAKER)
+    metric_line = whole_at(given + 8 * G_METRIC_LINE)
     row = np.int64(0)
     while at < limit:
+        byte = byte_at(at)
+        if byte == 10 or byte == 13:
+            at += 1
+            line += byte == 10
+            continue
         behind = np.int64(0)
         t = np.int64(-1)
         if last >= 0:
@@ -245,6 +273,7 @@ def replay(at, limit, given):
         if w < 0 or (room and made + end - first > room):
             break
         place = places + 8 * P_WIDTH * w
+        step, epoch = np.nan, np.nan
         if whole_at(row + 8 * CLOSED) and (
             double_at(place + 8 * P_OPEN) != 0
             or (speaker >= 0 and double_at(places + 8 * (P_WIDTH * speaker + P_OPEN)) != 0)
@@ -253,9 +282,16 @@ def replay(at, limit, given):
         if whole_at(row + 8 * PLACED):
             if not _follow(row, values, place, marks + 24 * kinds * w, kinds, room > 0):
                 break
-            if whole_at(row + 8 * STEP) >= 0:
-                put_whole(reached + 16 * w, np.int64(double_at(place + 8 * P_STEP)))
-                put_whole(reached + 16 * w + 8, line)
+            step, epoch = _said(row, STEP, values), _said(row, EPOCH, values)
+            if step == step:
+                step = np.trunc(step)
+                if double_at(place + 8 * P_STEP) == step:
+                    put_whole(reached + 16 * w, np.int64(step))
+                    put_whole(reached + 16 * w + 8, line)
+        if step != step:
+            step = double_at(place + 8 * P_STEP)
+        if epoch != epoch:
+            epoch = double_at(place + 8 * P_EPOCH)
         for p in range(first, end):
             point = points + 8 * POINT_WIDTH * p
             slot = whole_at(point)
@@ -271,13 +307,15 @@ def replay(at, limit, given):
                 put_whole(o + 40, whole_at(point + 32))
                 v = out_values + 8 * OUT_VALUES_WIDTH * made
                 put_double(v, value)
-                put_double(v + 8, double_at(place + 8 * P_STEP))
-                put_double(v + 16, double_at(place + 8 * P_EPOCH))
+                put_double(v + 8, step)
+                put_double(v + 16, epoch)
                 put_double(v + 24, double_at(place + 8 * P_SEGMENT))
             else:
                 _count(tallies + 8 * TALLY_WIDTH * whole_at(point + 8), value)
             made += 1
-        metric_lines += end > first
+        if end > first:
+            metric_lines += line != metric_line
+            metric_line = line
         near = whole_at(row + 8 * NEAR)
         if near >= 0:
             put_double(place + 8 * P_NEAR, np.float64(near))
@@ -291,10 +329,11 @@ def replay(at, limit, given):
             put_whole(templates + 8 * (last * WIDTH + NEXT), t)
         last = t
         at = behind + 1
-        line += 1
+        line += byte_at(behind) == 10
     put_whole(given + 8 * G_LINE, line)
     put_whole(given + 8 * G_LAST, last)
     put_whole(given + 8 * G_MADE, made)
     put_whole(given + 8 * G_METRIC_LINES, metric_lines)
+    put_whole(given + 8 * G_METRIC_LINE, metric_line)
     put_whole(given + 8 * G_SPEAKER, speaker)
     return at

@@ -8,7 +8,9 @@ import re
 
 # ECMA-48: control sequences, operating-system commands, two-character escapes.
 _MOVE = re.compile(r"\x1b\[[0-9;]*[ABCDEFGHJSTf]|\x08+")
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_=>]|$)")
+_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x1b\\)?|[@-Z\\-_=>]|$)"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 MAX_TEXT = 1 << 20  # characters of one text that are looked at

@@ -16,7 +16,7 @@ _MARK = b"\xef\xbb\xbf"
 
 
 class Spans(NamedTuple):
-    """Whole lines in place: the first, which was begun before, and the rest of them. Behind the
+    """Whole texts in place: the first, which was begun before, and the rest of them. Behind the
     `body` there are bytes to spare, behind the `end` there may be none."""
 
     begun: bytes
@@ -58,15 +58,15 @@ class Cut:
             yield self.lines + 1, rest
 
     def whole(self, chunk: Chunk, room: int) -> tuple[Spans | None, Chunk]:
-        """The finished lines of the next bytes, and the chunk without them."""
+        """The finished texts of the next bytes, and the chunk without them."""
         data = chunk.data
-        end = data.rfind(b"\n") + 1
+        end = _last_end(data, len(data))
         if not end or self.length > len(self.tail):
             return None, chunk
         marked = chunk.offset == 0 and not self.length and data.startswith(_MARK)
         start = len(_MARK) * marked
-        first = data.index(b"\n", start) + 1  # the line that was begun before
-        last = data.rfind(b"\n", first, max(first, len(data) - room)) + 1 or first
+        first = _first_end(data, start)  # of the text that was begun before
+        last = max(first, _last_end(data, max(first, len(data) - room)))
         view = memoryview(data)
         spans = Spans(self.tail + data[start:first], view[first:last], view[last:end])
         self.tail, self.length = b"", 0
@@ -88,3 +88,15 @@ class Cut:
     def state(self) -> dict[str, Any]:
         """Plain values to go on from; the unfinished text is read again."""
         return {"lines": self.lines, "offset": self.offset, "identity": self.identity}
+
+
+def _last_end(data: bytes, limit: int) -> int:
+    """Behind the last end of a text before a limit; 0 where there is none."""
+    return max(data.rfind(b"\n", 0, limit), data.rfind(b"\r", 0, limit)) + 1
+
+
+def _first_end(data: bytes, start: int) -> int:
+    """Behind the first end of a text; there is one."""
+    newline = data.find(b"\n", start)
+    turn = data.find(b"\r", start, newline if newline >= 0 else len(data))
+    return (turn if turn >= 0 else newline) + 1

@@ -181,7 +181,8 @@ def _second(number: Number, first: Number, slot: int, draft: Draft, names: Names
 
 def _average(number: Number, first: Number, slot: int, draft: Draft, names: Names) -> None:
     """A number in parentheses behind another: its running mean, or a time beside an axis."""
-    if draft.fields and draft.fields[-1].slot == slot - 1:
+    other = number.unit not in ("", "%", first.unit)  # "loss = 2.3 (812.1 examples/sec)"
+    if draft.fields and draft.fields[-1].slot == slot - 1 and not other:
         metric = draft.fields[-1].metric
         if not metric.endswith(".avg") and not _BEST.search(metric):
             draft.fields.append(Field(slot, f"{metric}.avg", number.unit))

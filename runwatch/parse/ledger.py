@@ -105,9 +105,17 @@ class Ledger:
         """Write many points at once, as the replay kernel lays them out."""
         self.coverage.points += count
         self.coverage.metric_lines += lines
-        self._last_line = ("", 0)
         if self.tally is None and count:
             self._columns.block(whole[:count], doubles[:count], ranks)
+
+    def metric_line(self, name: str) -> int:
+        """The last line of a stream with points, 0 where another stream had the last."""
+        return self._last_line[1] if self._last_line[0] == name else 0
+
+    def at_metric_line(self, name: str, line: int) -> None:
+        """Remember the last line with points."""
+        if line:
+            self._last_line = (name, line)
 
     def _quantity(self, metric: str, training: bool) -> str | None:
         if metric not in self._quantities:

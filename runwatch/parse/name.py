@@ -56,7 +56,7 @@ def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
     if (bracket := region.rfind("[", start)) >= 0 and "]" not in region[bracket:]:
         start = bracket + 1
     for m in _INNER.finditer(region, start):
-        inside = m.end() == len(region) or INSIDE.search(region[: m.start()])
+        inside = region[m.end() :] in ("", "]") or INSIDE.search(region[: m.start()])
         if m.group()[0] != NAN_MARK and not inside:
             start = m.end()
     name = region[start:]

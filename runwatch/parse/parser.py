@@ -139,7 +139,8 @@ class Parser:
 
     def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
         """Replay the finished lines of a chunk; what is left of it."""
-        from runwatch.parse.replay import PAD, Replay  # loads numba
+        from runwatch.kernels.memory import PAD  # loads numba
+        from runwatch.parse.replay import Replay
 
         whole, rest = cut.whole(chunk, PAD)
         if whole is not None:

@@ -35,7 +35,7 @@ class Place:
 
     def follow(self, record: Record) -> None:
         """Move to where the record says it is."""
-        if record.bar is not None and not self._counts(record):
+        if record.bar is not None and not self.counts(record):
             return
         if record.total_epochs is not None:
             self.total_epochs = record.total_epochs
@@ -51,7 +51,7 @@ class Place:
         elif record.total_steps is not None:
             self.total_steps = record.total_steps
 
-    def _counts(self, record: Record) -> bool:
+    def counts(self, record: Record) -> bool:
         """Whether a progress bar counts training steps rather than something beside training."""
         if record.bar is None or _ASIDE.search(record.bar):
             return False

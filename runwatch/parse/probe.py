@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from runwatch.chunk import Stream
+from runwatch.kernels import replay as kernel
 from runwatch.parse import stamp
 from runwatch.parse.gate import Row
 from runwatch.parse.ledger import Ledger
@@ -27,6 +28,7 @@ class Outcome:
 
     form: tuple[tuple[str, str], ...]  # (metric, unit)
     training: bool
+    bar: int  # as the kernel wants to know it
     open: int  # `Writer.open` behind it
     near: int  # what the line after may know of it, as `Writer.near`; -1 where nothing changes
     deep: int  # 1 where a prefix says whose line it is, 2 where one does but names no rank
@@ -44,6 +46,7 @@ class Outcome:
             self.form == other.form
             and self.training == other.training
             and self.near == other.near
+            and self.bar == other.bar
             and self.deep == other.deep
             and (self.time is None) == (other.time is None)
             and [x is None for x in self.outputs()] == [x is None for x in other.outputs()]
@@ -104,13 +107,14 @@ class Probe(Parser):
         )
         self._plans, self._watched, self._peeler = host._plans, host._watched, host._peeler
         self._tabular = self._open = False
+        self._bar = kernel.NO_BAR
 
     def look(self, line: bytes, *, open: bool = False) -> Outcome | None:
         """The outcome of a line, inside a record of many lines if `open`; None where it depends on,
         or changes, more than can be replayed."""
         self._open = open
         trace = self._ledger = _Trace(self)
-        self._writers, self._speakers, self._tabular = {}, {}, False
+        self._writers, self._speakers, self._tabular, self._bar = {}, {}, False, kernel.NO_BAR
         self._line(_ALONE, 1, line.decode("utf-8", "replace"))
         if trace.loud or self._tabular or len(trace.rows) > 1 or b"\r" in line[:-1]:
             return None
@@ -124,13 +128,12 @@ class Probe(Parser):
         writer = self._writers.get((_ALONE.name, rank))
         assert writer is None or isinstance(writer, _Weighed)
         place = Place() if writer is None else writer.place
-        if place.bar_total or any(
-            w.place != Place() for (_, r), w in self._writers.items() if r != rank
-        ):
+        if any(w.place != Place() for (_, r), w in self._writers.items() if r != rank):
             return None
         return Outcome(
             tuple((p.metric, p.unit) for p in row.points) if row else (),
             row.training if row else True,
+            self._bar,
             0 if writer is None else int(writer.open),
             writer.near if writer is not None and writer.weighed else -1,
             _DEEP
@@ -139,9 +142,9 @@ class Probe(Parser):
             if _ALONE.name in self._speakers
             else 0,
             tuple(row.values) if row else (),
-            place.step,
+            place.step if row is None else row.step,
             place.total_steps,
-            place.epoch,
+            place.epoch if row is None else row.epoch,
             place.total_epochs,
             rank,
             row.time if row else None,
@@ -151,10 +154,19 @@ class Probe(Parser):
         """Microseconds of a stamp without a zone."""
         return stamp.microseconds("time", text.decode("ascii"), self._year)
 
+    def _take(
+        self, stream: Stream, line: int, said: Prefix, writer: Writer, record: Record, block: str
+    ) -> None:
+        if record.bar is not None:
+            self._bar = kernel.COUNTS if record.bar or record.points else kernel.NESTED
+            if not Place().counts(record):
+                self._bar = kernel.ASIDE
+        super()._take(stream, line, said, writer, record, block)
+
     def _writer_of(self, name: str, rank: int | None) -> Writer:
         return self._writers.setdefault((name, rank), _Weighed(open=self._open))
 
     def _plan(self, shape: str, tokens: Tokens) -> Plan:
         plan = super()._plan(shape, tokens)
-        self._tabular |= bool(plan.row) or plan.bar is not None
+        self._tabular |= bool(plan.row)
         return plan

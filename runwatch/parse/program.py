@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from runwatch.kernels import replay as kernel
 from runwatch.kernels.memory import PAD
-from runwatch.parse.template import Blanks, Moment, Part, Slot, Template
+from runwatch.parse.template import Blanks, Filling, Moment, Part, Slot, Template
 
 _BYTE = 0xFF
 _HALF = 0xF0  # the upper half of a digit's byte
@@ -84,6 +84,7 @@ class Program:
             any(slot is not None for slot in (
                 template.step, template.total_steps, template.epoch, template.total_epochs,
             )),
+            said.bar,
         )  # fmt: skip
         self.link(index, line)
         return index
@@ -107,6 +108,8 @@ class Program:
             self.ops.add(kernel.NUMBER, slot, 0, 0)
         elif isinstance(part, Blanks):
             self.ops.add(kernel.BLANKS, 0, 0, 0)
+        elif isinstance(part, Filling):
+            self.ops.add(kernel.UNTIL, 0, 0, 0)
         elif isinstance(part, Moment) and self._timed:
             self.ops.add(kernel.STAMP, part.fraction, part.offset, len(part.text))
         else:

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 ROOM = 1 << 16  # points that are kept before they are written down
 _NUMBERS = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_BAR = re.compile(rb"%\|[^|\r\n]{0,300}?\|")
 _BLANKS = re.compile(rb"  +")
 _LONGEST = 8192  # bytes of a line that is worth a template
 _MAX_TEMPLATES = 4096
 _MAX_SEEN = 1 << 16
 _VARIANTS = 12  # templates of one form, for digits of other widths
 _TWICE = 2
+_NEWLINE = 10
 _TRIES = 24  # lines of one form that are looked at
 
 
@@ -50,7 +52,7 @@ class Replay:
         self._marks = np.full((8, 8, 3), np.nan)
         self._reached = np.full((8, 2), -1, np.int64)
         self._of_rank = np.full(kernel.MAX_RANK, -1, np.int64)
-        self._stream: str | None = None
+        self._stream = ""
         self._tallies: npt.NDArray[np.float64] | None = None
         self._moved = True  # a table may lie elsewhere than the kernel was told
         self._given = np.zeros(kernel.G_WIDTH, np.int64)
@@ -80,12 +82,12 @@ class Replay:
                 at, line = self._replayed(base, at, limit, line)
                 if at >= limit:
                     break
-            end = int(kernel.line_end(base + at, base + limit)) - base
+            end = int(kernel.text_end(base + at, base + limit)) - base
             raw = data[at:end].tobytes()
             self._host.read_line(stream, line, raw)
             self._load_touched(stream)
             self._consider(raw)
-            at, line = end + 1, line + 1
+            at, line = end + 1, line + int(data[end] == _NEWLINE)
         return line
 
     def _replayed(self, base: int, at: int, limit: int, line: int) -> tuple[int, int]:
@@ -97,12 +99,13 @@ class Replay:
         while True:
             given[kernel.G_LINE] = line
             given[kernel.G_SPEAKER] = self._speaker
+            given[kernel.G_METRIC_LINE] = self._host.ledger.metric_line(self._stream)
             stop = int(kernel.replay(base + at, base + limit, self._given_at)) - base
-            done, made = int(given[kernel.G_LINE]) - line, int(given[kernel.G_MADE])
-            if done:
+            made = int(given[kernel.G_MADE])
+            if stop > at:
                 self._write(made)
-            at, line = stop, line + done
-            if not (room and done and at < limit and made > room - kernel.MAX_SLOTS):
+            moved, at, line = stop > at, stop, int(given[kernel.G_LINE])
+            if not (room and moved and at < limit and made > room - kernel.MAX_SLOTS):
                 return at, line
 
     @property
@@ -129,6 +132,7 @@ class Replay:
         ledger.block(
             made, int(given[kernel.G_METRIC_LINES]), self._out, self._out_values, self._ranks
         )
+        ledger.at_metric_line(self._stream, int(given[kernel.G_METRIC_LINE]))
         speaker = int(given[kernel.G_SPEAKER])
         if speaker >= 0:
             self._host.heard(self._stream, self._ranks[speaker])
@@ -178,7 +182,7 @@ class Replay:
             math.nan if said is None else said
             for said in (
                 place.step, place.epoch, place.total_steps, place.total_epochs, place.segment,
-                writer.near, writer.open,
+                writer.near, writer.open, place.bar_total,
             )
         ]  # fmt: skip
         self._marks[w] = np.nan
@@ -191,10 +195,11 @@ class Replay:
 
     def _carry_back(self, w: int, writer: Writer) -> None:
         """A row as the writer's place."""
-        step, epoch, total, epochs, segment, near, opened = self._places[w].tolist()
+        step, epoch, total, epochs, segment, near, opened, bar = self._places[w].tolist()
         place, writer.near, writer.open = writer.place, int(near), bool(opened)
         place.step, place.epoch = _whole(step), None if math.isnan(epoch) else epoch
         place.total_steps, place.total_epochs = _whole(total), _whole(epochs)
+        place.bar_total = int(bar)
         place.began = place.began or place.step is not None
         if int(segment) != place.segment:
             place.segment, place.marks = int(segment), {}
@@ -217,9 +222,9 @@ class Replay:
 
     def _consider(self, line: bytes) -> None:
         """Learn the template of a line whose form comes again."""
-        if len(line) > _LONGEST or b"\r" in line[:-1]:
+        if not line or len(line) > _LONGEST:
             return
-        form = _BLANKS.sub(b"  ", _NUMBERS.sub(b"0", line))
+        form = _BLANKS.sub(b"  ", _NUMBERS.sub(b"0", _BAR.sub(b"%||", line)))
         if form in self._refused or self._linked(form, line):
             return
         count = self._seen[form] = self._seen.get(form, 0) + 1

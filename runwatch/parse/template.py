@@ -21,6 +21,7 @@ _TOKENS = re.compile(rb"(?<![\w.@#-])(" + _STAMP + rb")|(?<![\w.@#])(" + _NUMBER
 _UNSAFE = re.compile(rb"[,:]\d|\.|[eE]|[hm] ?\d| days?\b|[-/]\d+[-/]\d")
 _UNSAFE_BEFORE = re.compile(rb"(?:[\d.,]|\d[:,]|\d[-/]\d+[-/])$")
 _UNSAFE_MIDDLE = re.compile(rb"\d[-/]$"), re.compile(rb"[-/]\d")
+_BAR = re.compile(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _PADDING = 2  # blanks in front of a number that may be padding
 _SECOND = 17  # where the seconds of a stamp stand
@@ -71,7 +72,12 @@ class Blanks:
     """One or more blanks in front of a number that is padded to a width."""
 
 
-Part = Slot | Moment | Fixed | Blanks
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What a progress bar is drawn with, up to its end."""
+
+
+Part = Slot | Moment | Fixed | Blanks | Filling
 
 
 @dataclass(slots=True)
@@ -99,7 +105,11 @@ def learn(line: bytes, probe: Probe) -> Template | None:
     base, inside = probe.look(line), probe.look(line, open=True)
     if base is None:
         return None
-    tokens = list(_TOKENS.finditer(line))
+    bar = _BAR.search(line)
+    tokens = [
+        m for m in _TOKENS.finditer(line)
+        if bar is None or m.end() <= bar.start(1) or m.start() >= bar.end(1)
+    ]  # fmt: skip
     if len(tokens) > _MAX_TOKENS:
         return None
     template = Template([], base, [None] * len(base.values))
@@ -113,7 +123,7 @@ def learn(line: bytes, probe: Probe) -> Template | None:
         template.closed = True  # it may go on where another writer stopped
     at = slots = 0
     for m in tokens:
-        _fixed(template.parts, line[at : m.start()])
+        _up_to(template.parts, line, at, m.start(), bar)
         at = m.end()
         if m.group(1) is not None:
             part = _moment(line, m, base, probe)
@@ -127,7 +137,7 @@ def learn(line: bytes, probe: Probe) -> Template | None:
         if isinstance(part, Slot) and _padded(line, m.start(), base, probe):
             _unpad(template.parts)
         template.parts.append(part)
-    _fixed(template.parts, line[at:])
+    _up_to(template.parts, line, at, len(line), bar)
     return template if _complete(template) else None
 
 
@@ -142,6 +152,15 @@ def _complete(template: Template) -> bool:
         and (said.total_epochs is None) == (template.total_epochs is None)
         and (said.rank is None) == (template.rank is None)
     )
+
+
+def _up_to(parts: list[Part], line: bytes, at: int, end: int, bar: re.Match[bytes] | None) -> None:
+    """Add the text up to the next token, with the filling of a bar in it."""
+    if bar is not None and at <= bar.start(1) and bar.end(1) <= end:
+        _fixed(parts, line[at : bar.start(1)])
+        parts.append(Filling())
+        at = bar.end(1)
+    _fixed(parts, line[at:end])
 
 
 def _fixed(parts: list[Part], text: bytes, free: bytes = b"") -> None:

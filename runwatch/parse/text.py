@@ -77,6 +77,7 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
     before = lits[0]
     depth_list = False
     cells = all(_CELL.match(text) for text in lits[1:-1]) and not lits[-1].strip(" |")
+    lits = _unchained(lits)
     previous: Number | None = None
     for position, slot in enumerate(slots):
         number = Number(slot, finite=marks[slot] != NAN_MARK)
@@ -89,6 +90,22 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
     if not any(number.subject for number in out.numbers):  # else a sentence, and understood
         out.loose_words += count(before)
     _behind(out.numbers, lits)
+    return out
+
+
+def _unchained(lits: list[str]) -> list[str]:
+    """`812.1 samples/sec 12.1 tokens/sec` with a comma behind each rate that another follows: in a
+    chain of them the last one tells that they are units, not names."""
+    out = list(lits)
+    chain: list[int] = []
+    for position, text in enumerate(lits[1:], 1):
+        if units.is_rate(text.strip()) and text[:1] == text[-1:] == " ":
+            chain.append(position)
+            continue
+        if chain and units.is_rate(units.take(text)[0]):
+            for at in chain:
+                out[at] = f"{lits[at][:-1]}, "
+        chain = []
     return out
 
 

@@ -15,11 +15,17 @@ _CLOSE = (
 )
 # Right behind the number, whatever follows that is no word: `12ms`, `61.25GiB(77%)`, `0.59M`.
 _TIGHT = re.compile(rf"[kKMG] ?(?:{_RATE})|(?:{_RATE}|{_CLOSE})(?!\w|/(?!$))")
+_ONLY_RATE = re.compile(rf"(?:[kKMGB] )?(?:{_RATE})")
 # After a blank only where no name of the next number can be meant: at the end, at a separator.
 _LOOSE = re.compile(
     rf" ((?:[kKMGB] )?{_RATE}|(?:{_CLOSE}|seconds|examples|samples|tokens|params|MFLOPS)(?![\w/]))"
     r"(?=$|\s*[,;|()\]}\n\t]| {2,}| -|\.(?:\s|$)|\s+(?:and|per|total)\b)"
 )
+
+
+def is_rate(text: str) -> bool:
+    """Whether a text is a unit like `tokens/s`, and nothing else."""
+    return _ONLY_RATE.fullmatch(text) is not None
 
 
 def take(text: str) -> tuple[str, str]:

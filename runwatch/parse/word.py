@@ -15,6 +15,8 @@ _INSIDE_END = re.compile(
     r"|examples|nodes|GPUs?|GPU\(s\)|devices|workers|processes)\s*[:=]"
 )  # "mean over the last 100 steps: 0.4"
 _NUMBERED = re.compile(r"([A-Za-z]\w*) $")
+_INDEXED = re.compile(r"(?i)(?<!epoch)(?<!step)(?<!iter)(?<!iteration)(?<!batch)(?<=\w)\[$")
+_INDEXED_END = re.compile(r"\]\s?[:=]\s?$")
 _ASSIGNED = re.compile(r"\s?[:=]\s?$")
 
 
@@ -40,12 +42,15 @@ def merge(literals: list[str], marks: str) -> tuple[list[str], list[int]]:
 
 
 def _enumerated(literals: list[str], marks: str) -> set[int]:
-    """The slots that number the name before them: `class 0: 0.91, class 1: 0.88`."""
+    """The slots that number the name before them: `class 0: 0.9, class 1: 0.8`, `acc[3] = 0.9`."""
     found: dict[str, list[int]] = {}
+    indexed = set()
     for slot in range(len(marks) - 1):
+        if _INDEXED_END.match(literals[slot + 1]) and _INDEXED.search(literals[slot]):
+            indexed.add(slot)
         if _ASSIGNED.match(literals[slot + 1]) and (m := _NUMBERED.search(literals[slot])):
             found.setdefault(m.group(1), []).append(slot)
-    return {slot for slots in found.values() if len(slots) > 1 for slot in slots}
+    return indexed | {slot for slots in found.values() if len(slots) > 1 for slot in slots}
 
 
 def _is_word(mark: str, before: str, after: str) -> bool:

@@ -35,7 +35,7 @@ def told(data: bytes, *, replay: bool, cuts: tuple[int, ...] = (), stream: Strea
         [row for batch in batches for row in batch.lines.to_pylist()],
         parser.coverage,
         progress,
-        {key: json.dumps(w) for key, w in writers.items() if json.dumps(w) != json.dumps(unused)},
+        {key: w for key, w in writers.items() if w != unused},
         parser.cursor(stream),
     )
 

@@ -1,0 +1,248 @@
+"""Watch a live run until it ends: reports, anomalies at once, safe fixes, a final word.
+
+TARGET is a log file, a folder or quoted glob with one file per rank, user@host:/path for a log on
+another host, or - for a pipe; several are watched at once. Without one, on a terminal, it asks.
+Reports begin at --interval and get rarer up to --max-interval while nothing happens. A crashed
+process is started again at most three times without progress; whatever needs a person is only
+proposed, with its command. The exit code is 0 for go or continue, 1 for no-go or stop, 3 where a
+source is out of reach, 4 for wait, 130 after Ctrl-C.
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runwatch.event import Ended, Event
+    from runwatch.monitor import Watched, Wishes
+    from runwatch.store import Store
+    from runwatch.target import Target
+
+EXAMPLES = """\
+  runwatch watch train.log
+  runwatch watch logs/ --interval 10 --json
+  runwatch watch train.log --once              one look: is it healthy?
+  runwatch watch train.log --restart-cmd './start.sh --resume'
+  runwatch watch me@gpu-box:runs/7/train.log me@gpu-box:runs/8/train.log
+  runwatch watch --proc train.py
+  torchrun train.py 2>&1 | runwatch watch - --tee
+"""
+_KINDS = ("restart", "kill-restart", "cancel")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add = parser.add_argument
+    add("targets", metavar="TARGET", nargs="*", help="a file, folder, glob, user@host:/path or -")
+    add("--pid", metavar="N", type=int, action="append", default=[], help="the log of a process")
+    add("--proc", metavar="NAME", action="append", default=[], help="the same, by its command")
+    add("--slurm", metavar="ID", action="append", default=[], help="the output of a Slurm job")
+    add("--host", metavar="USER@HOST", default="", help="where --pid, --proc and --slurm are")
+    add("--once", action="store_true", help="one look, then the answer")
+    add("--json", action="store_true", help="events as they happen, one JSON object a line")
+    add("--interval", metavar="S", type=float, default=30.0, help="seconds between reports (30)")
+    add("--max-interval", metavar="S", type=float, default=300.0, help="at most so many (300)")
+    add("--no-backoff", action="store_true", help="always --interval")
+    add("--no-fix", action="store_true", help="only watch, touch nothing")
+    add("--restart-cmd", metavar="CMD", default="", help="starts the training again")
+    add("--clear-cache-cmd", metavar="CMD", default="", help="frees GPU memory when it ran out")
+    add("--yes", metavar="KIND", action="append", default=[], choices=_KINDS,
+        help=f"allow in advance what else needs a person: {', '.join(_KINDS)}")  # fmt: skip
+    add("--out-dir", metavar="DIR", default=".", help="where babysit-training.json goes (.)")
+    add("--notify", metavar="URL", action="append", default=[], help="tell findings and the end")
+    add("--tee", action="store_true", help="with -, pass the text through; reports go to stderr")
+    add("--plain", action="store_true", help="lines, also on a terminal")
+    add("--db", metavar="FILE", help="the history, if not the usual one")
+    add("--no-store", action="store_true", help="keep no history")
+    add_formats(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """The worst code of the targets, or 130 after Ctrl-C."""
+    import asyncio
+
+    targets = _targets(options)
+    _check(options, targets)
+    notify = _notifier(options.notify)
+    with _Screen(options, targets) as screen:
+        return asyncio.run(_watch(options, targets, screen, notify))
+
+
+def _targets(options: argparse.Namespace) -> "list[Target]":
+    """Everything that was named, or what a person chooses."""
+    from runwatch.target import Target
+
+    named = [
+        *map(Target.parse, options.targets),
+        *(Target.of_pid(pid, options.host) for pid in options.pid),
+        *(Target.of_proc(name, options.host) for name in options.proc),
+        *(Target.of_slurm(job, options.host) for job in options.slurm),
+    ]
+    return named or [Target.parse(_asked(options))]
+
+
+def _check(options: argparse.Namespace, targets: "list[Target]") -> None:
+    if not options.interval > 0:
+        raise UsageError(f"--interval {options.interval:g}: not a time", hint="seconds above 0")
+    if len(set(targets)) < len(targets):
+        raise UsageError("a target is named twice", hint="name each once")
+    if options.tee and list(map(str, targets)) != ["-"]:
+        raise UsageError("--tee goes with -", hint="`torchrun … | runwatch watch - --tee`")
+    if options.tee and options.json:
+        raise UsageError("--tee and --json both want standard output", hint="choose one")
+
+
+def _asked(options: argparse.Namespace) -> str:
+    """Without a target: what a person on a terminal chooses."""
+    import sys
+
+    from runwatch.cli.words.offer import ask, offers
+
+    if not sys.stdin.isatty() or not sys.stderr.isatty() or options.json:
+        raise UsageError(
+            "no target to watch", hint="name a log file or folder, or - for standard input"
+        )
+    return ask(offers(None if options.no_store else _store(options.db)))
+
+
+async def _watch(
+    options: argparse.Namespace, targets: "list[Target]", screen: "_Screen",
+    notify: "Callable[[Event], None] | None",
+) -> int:  # fmt: skip
+    import asyncio
+    import signal
+
+    from runwatch.cli import INTERRUPTED
+    from runwatch.event import Ended
+    from runwatch.monitor import watch_all
+
+    watched = _opened(options, targets)
+    stop, interrupted = asyncio.Event(), []
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        interrupted.append(True)
+        stop.set()
+        loop.remove_signal_handler(signal.SIGINT)  # the second one ends us at once
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    screen.run(loop, stop, watched)
+    codes = []
+    async for event in watch_all(watched, stop):
+        if isinstance(event, Ended):
+            codes.append(_code(event))
+            _keep(options, event, alone=len(watched) == 1)
+        screen.show(event)
+        if notify is not None:
+            notify(event)
+    if interrupted:
+        return INTERRUPTED
+    if any(one.unstored or one.watch.unstored for one in watched):
+        codes.append(StoreError.exit_code)
+    return next((code for code in (1, 3, 4) if code in codes), 0)
+
+
+def _opened(options: argparse.Namespace, targets: "list[Target]") -> "list[Watched]":
+    """All targets opened, before any is watched."""
+    from datetime import UTC, datetime
+
+    from runwatch.monitor import Watched
+
+    store = None if options.no_store else _store(options.db)
+    wishes = _wishes(options)
+    return [
+        Watched(
+            target, wishes, store=store, clock=lambda: datetime.now(UTC),
+            tee=1 if options.tee else None,
+        )
+        for target in targets
+    ]  # fmt: skip
+
+
+def _wishes(options: argparse.Namespace) -> "Wishes":
+    from runwatch.monitor import Wishes
+    from runwatch.remedy import Allowed
+
+    allowed = Allowed(
+        not options.no_fix, frozenset(options.yes), options.restart_cmd, options.clear_cache_cmd
+    )
+    return Wishes(
+        options.interval, options.max_interval, not options.no_backoff, options.once, allowed,
+        tuple(own_formats(options.formats)),
+    )  # fmt: skip
+
+
+def _store(db: str | None) -> "Store":
+    from runwatch.cli.words.environment import history
+    from runwatch.store import Store
+
+    return Store(history(db))
+
+
+def _code(event: "Ended") -> int:
+    from runwatch.cli.scan import exit_code
+
+    return 3 if event.unreachable else exit_code(dict(event.summary))
+
+
+def _keep(options: argparse.Namespace, event: "Ended", *, alone: bool) -> None:
+    """Write babysit-training.json, or one for each of several runs."""
+    from runwatch.artifact import NAME, write
+    from runwatch.cli.report.document import document
+
+    name = NAME if alone else f"{NAME}-{event.summary['run']}"
+    write(document(dict(event.artifact)), Path(options.out_dir), name)
+
+
+def _notifier(urls: list[str]) -> "Callable[[Event], None] | None":
+    if not urls:
+        return None
+    from runwatch.cli.report.notify import notifier
+
+    return notifier(urls)
+
+
+class _Screen:
+    """Where events are shown: a live view on a terminal, lines or JSON elsewhere."""
+
+    def __init__(self, options: argparse.Namespace, targets: "list[Target]") -> None:
+        import sys
+
+        out = sys.stderr if options.tee else sys.stdout
+        self._live: Any = None
+        if options.json:
+            from runwatch.cli.report.events import Objects
+
+            self._shown: Any = Objects(sys.stdout.buffer)
+            return
+        from runwatch.cli.report.lines import Lines
+
+        self._shown = Lines(out, several=len(targets) > 1)
+        if out.isatty() and not (options.plain or options.once):
+            from runwatch.cli.report.live import Live
+
+            self._shown = self._live = Live(out, self._shown)
+
+    def __enter__(self) -> "_Screen":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, event: "Event") -> None:
+        """Show one event."""
+        self._shown.show(event)
+
+    def run(self, loop: Any, stop: Any, watched: "list[Watched]") -> None:
+        """Let a live view draw itself, and its keys work, while the loop runs."""
+        if self._live is not None:
+            self._live.run(loop, stop, watched)

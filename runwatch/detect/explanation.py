@@ -1,0 +1,62 @@
+"""What a kind of finding is, told from the detectors' own documentation and the signatures."""
+
+import inspect
+import re
+from dataclasses import dataclass, field
+
+from runwatch.detect import Faults, detectors
+from runwatch.detect.signatures import catalog
+from runwatch.judgement import rule, rules
+
+_PARTS = ("Sees", "Matters", "Misses", "Tune")
+_PART = re.compile(rf"^({'|'.join(_PARTS)}): ", re.M)
+_MAX_SAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`parts` has what the detector sees, why that matters, what it misses and how to tune it.
+
+    `samples` are lines that are such a fault, none for findings in numbers. `source` is where the
+    rule stands in the program.
+    """
+
+    kind: str
+    title: str
+    severity: str
+    judgement: str
+    parts: dict[str, str] = field(default_factory=dict)
+    samples: tuple[str, ...] = ()
+    look: str = ""
+    steps: tuple[str, ...] = ()
+    source: str = ""
+
+
+def kinds() -> list[str]:
+    """Every kind that can be explained."""
+    return sorted(rules())
+
+
+def explain(kind: str) -> Explanation | None:
+    """All that is known of a kind; None where there is no such kind."""
+    if kind not in rules():
+        return None
+    told = rule(kind)
+    owner = next((d for d in detectors() if f"`{kind}`" in (inspect.getdoc(d) or "")), None)
+    signatures = [s for s in catalog().signatures.values() if s.kind == kind]
+    detector = owner or Faults()
+    samples = tuple(line for s in signatures for line in s.fires)[:_MAX_SAMPLES]
+    return Explanation(
+        kind, told.title, told.severity, told.judgement, _parts(inspect.getdoc(detector) or ""),
+        samples, told.look, told.steps, type(detector).__module__,
+    )  # fmt: skip
+
+
+def _parts(text: str) -> dict[str, str]:
+    """The labelled paragraphs of a detector's docstring, each on one line."""
+    found = list(_PART.finditer(text))
+    ends = [*(m.start() for m in found[1:]), len(text)]
+    return {
+        m.group(1): " ".join(text[m.end() : end].split())
+        for m, end in zip(found, ends, strict=True)
+    }

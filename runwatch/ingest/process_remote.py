@@ -1,0 +1,121 @@
+"""Processes of another host, through ps and /proc over the same connection as its logs."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from runwatch.errors import InputError
+from runwatch.ingest.process import (
+    Opened,
+    Process,
+    Row,
+    below,
+    logs_of,
+    named,
+    started_of,
+    stat_of,
+    state_in_words,
+)  # fmt: skip
+from runwatch.ingest.ssh import Host
+
+_TABLE = "ps -A -o pid= -o ppid= -o stat= -o args="
+_LINK = re.compile(r"l([r-])([w-])\S*\s.*?\s(\d+) -> (.*)")
+_CUT = b"\0\1\0cut\0"
+_SAY_CUT = "printf '\\000\\001\\000cut\\000'"
+
+
+class RemoteProcesses:
+    """See `Processes`. Raises UnreachableError where the host does not answer."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def find(self, *, pid: int = 0, name: str = "") -> Process:
+        """A process by its id or by its name."""
+        try:
+            pid = pid or named(await self._table(), name)
+            found = await self._snapshot(pid)
+        except InputError as error:
+            raise InputError(f"{self._host}: {error}", hint=error.hint) from error
+        if found is None:
+            hint = "`ps -A` there lists all; --proc finds one by name"
+            raise InputError(f"{self._host}: no process has the id {pid}", hint=hint)
+        return found
+
+    async def look(self, process: Process) -> Process:
+        """How it is now."""
+        found = await self._snapshot(process.pid)
+        if found is None or (process.started and found.started != process.started):
+            return replace(process, state="gone", children=0, workers=0)
+        if found.state == "zombie" or not found.command:
+            return replace(found, command=process.command, folder=process.folder)
+        return found
+
+    async def logs(self, process: Process) -> list[str]:
+        """The files that it logs to."""
+        answer = await self._host.run("ls -l /proc/[0-9]*/fd")
+        opened: dict[int, list[Opened]] = {}
+        pid = 0
+        for line in answer.decode("utf-8", "surrogateescape").split("\n"):
+            if line.startswith("/proc/") and line.endswith("/fd:"):
+                pid = int(line.split("/")[2])
+            elif found := _LINK.fullmatch(line):
+                reads, writes, number, path = found.groups()
+                one = Opened(int(number), path, reads == "r", writes == "w")
+                opened.setdefault(pid, []).append(one)
+        return logs_of(opened, process.pid, below(await self._table(), process.pid))
+
+    async def _table(self) -> dict[int, Row]:
+        return _rows(await self._host.run(_TABLE))
+
+    async def _snapshot(self, pid: int) -> Process | None:
+        at = f"/proc/{pid}"
+        answer = await self._host.run(
+            f"cat {at}/stat; {_SAY_CUT}; cat {at}/cmdline; {_SAY_CUT}\n"
+            f"readlink {at}/cwd; {_SAY_CUT}\n"
+            f"{_TABLE}"
+        )
+        stat, words, folder, table = answer.split(_CUT)
+        rows = _rows(table)
+        children = below(rows, pid)
+        text = stat.decode("utf-8", "replace").strip()
+        if not text:
+            return self._from_table(rows, pid, len(children))
+        name, letter, _, code = stat_of(text)
+        words = words.rstrip(b"\0")
+        command = words.decode("utf-8", "surrogateescape").split("\0") if words else []
+        where = folder.decode("utf-8", "surrogateescape").removesuffix("\n")
+        return Process(
+            pid, name, state_in_words(letter), code, await self._workers([pid, *children]),
+            tuple(command), where, len(children), started_of(text),
+        )  # fmt: skip
+
+    @staticmethod
+    def _from_table(rows: dict[int, Row], pid: int, children: int) -> Process | None:
+        """As ps has it, on a system without /proc."""
+        row = rows.get(pid)
+        if row is None:
+            return None
+        words = tuple(row.command.split(" "))
+        state, name = state_in_words(row.state), words[0].rsplit("/", 1)[-1]
+        return Process(pid, name, state, None, 0, words, "", children)
+
+    async def _workers(self, pids: Iterable[int]) -> int:
+        """The local ranks below the first of the processes, which is none itself."""
+        script = (
+            f"for p in {' '.join(map(str, pids))}; do printf '%s ' $p; "
+            "tr '\\000' '\\n' < /proc/$p/environ | sed -n 's/^LOCAL_RANK=//p'; echo; done"
+        )
+        lines = [line.split() for line in (await self._host.run(script)).split(b"\n")]
+        ranks = [line[1] if len(line) > 1 else b"" for line in lines if line]
+        return 0 if not ranks or ranks[0] else len({rank for rank in ranks if rank})
+
+
+def _rows(answer: bytes) -> dict[int, Row]:
+    rows = {}
+    for line in answer.decode("utf-8", "surrogateescape").split("\n"):
+        words = line.split(None, 3)
+        if len(words) >= 3 and words[0].isdigit() and words[1].isdigit():
+            command = words[3] if len(words) > 3 else ""
+            rows[int(words[0])] = Row(int(words[0]), int(words[1]), words[2], command)
+    return rows

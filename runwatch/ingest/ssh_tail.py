@@ -1,0 +1,213 @@
+"""The bytes of followed names of another host, asked for through its shell.
+
+What is asked and what the answers mean is in `ssh_file`; here is what follows from them.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from shlex import quote
+
+from runwatch.chunk import Chunk
+from runwatch.ingest.follow_rotated import next_of
+from runwatch.ingest.ssh import Shell
+from runwatch.ingest.ssh_file import (
+    PIECE,
+    Head,
+    Look,
+    Part,
+    RemoteTail,
+    beside,
+    first_text,
+    head_of,
+    joined,
+    looks,
+    part_of,
+    reading,
+)  # fmt: skip
+
+_LONGEST_DRAIN = 30.0  # times the grace period
+
+
+class Asking:
+    """One conversation with a shell. What it gives goes to `pass_on`, what it tells to `tell`.
+
+    `stat` is the command that the system over there understands. Raises ConnectionError where
+    the connection breaks: the tails stand where they stood.
+    """
+
+    def __init__(
+        self, shell: Shell, stat: str, *, pass_on: Callable[[Chunk], Awaitable[None]],
+        tell: Callable[[str], None], clock: Callable[[], float], grace: float,
+    ) -> None:  # fmt: skip
+        self._shell, self._stat = shell, stat
+        self._pass_on, self._tell = pass_on, tell
+        self._clock, self._grace = clock, grace
+
+    async def _give(self, tail: RemoteTail, data: bytes, offset: int, size: int = 0) -> None:
+        assert tail.part is not None
+        end = offset + len(data)
+        await self._pass_on(Chunk(tail.stream, data, offset, tail.part.identity, size, end))
+
+    async def turn(self, tail: RemoteTail, look: Look | None) -> None:
+        """What there is to read under one name after a look at it."""
+        tail.more = False
+        if tail.part is None:
+            if look is not None:
+                await self._begin(tail, look)
+            return
+        if look is None:
+            if not tail.gone:
+                tail.gone = True
+                self._tell(f"{tail.stream.name} is gone")
+            return
+        if tail.part.is_at(look) and tail.part.path == tail.path:
+            tail.left, tail.gone = 0.0, False
+            await self._read(tail, tail.part)
+        else:
+            await self._drain(tail)
+
+    async def _begin(self, tail: RemoteTail, look: Look) -> None:
+        cursor = tail.cursor
+        part = part_of(tail.path, cursor) if cursor is not None else None
+        if part is not None:
+            found = await self._again(tail, part)
+            if found is not None:
+                tail.part, tail.more = found, True
+                tail.left = 0.0 if found.path == tail.path else self._clock()
+                return
+            name = tail.stream.name
+            self._tell(f"{name} is another file than before; reading it from its start")
+        await self._enter(tail, tail.path, fresh=True)
+
+    async def _again(self, tail: RemoteTail, part: Part) -> Part | None:
+        """Where the file of a part lies now: under its name, renamed, or copied and truncated."""
+        around = looks(await self._shell.ask(beside(tail.path, self._stat)))
+        around |= looks(await self._shell.ask(f"{self._stat} {quote(tail.path)}"))
+        copies = [joined(tail.path, name) for name in tail.folder_copies(list(around))]
+        same = [path for path, look in around.items() if part.is_at(look)]
+        for path in dict.fromkeys([*same, *reversed(copies)]):
+            look = around[path]
+            if look.size < part.offset or (path not in same and part.head.length < 16):
+                continue
+            if Head.parse(await self._shell.ask(head_of(path, part.head.length))) == part.head:
+                settled = path not in same or self._next(tail, path, around) != tail.path
+                settled = settled and path != tail.path
+                return Part(path, look.device, look.inode, part.head, part.offset, settled)
+        return None
+
+    def _next(self, tail: RemoteTail, path: str, around: Mapping[str, Look]) -> str:
+        """What was written after a rotated copy."""
+        copies = [joined(tail.path, name) for name in tail.folder_copies(list(around))]
+        return next_of(tail.path, path, copies)
+
+    async def _enter(
+        self,
+        tail: RemoteTail,
+        path: str,
+        *,
+        fresh: bool = False,
+        settled: bool = False,
+        expected: tuple[int, int] | None = None,
+    ) -> None:
+        """Go over to another file, from its start or from where it was left before."""
+        look = looks(await self._shell.ask(f"{self._stat} {quote(path)}")).get(path)
+        if look is None or expected not in (None, (look.device, look.inode)):
+            return
+        head = Head.parse(await self._shell.ask(head_of(path)))
+        offset = 0
+        former = tail.former.get((look.device, look.inode))
+        if former is not None and former[1] <= look.size:
+            known = Head.parse(await self._shell.ask(head_of(path, former[0].length)))
+            offset = former[1] if known == former[0] else 0
+        if tail.part is not None:
+            old = tail.part
+            tail.former[old.device, old.inode] = (old.head, old.offset)
+        tail.part = Part(path, look.device, look.inode, head, offset, settled)
+        tail.left = 0.0 if path == tail.path else self._clock()
+        tail.gone, tail.more = False, True
+        if not fresh:
+            await self._give(tail, b"", offset)
+
+    async def _drain(self, tail: RemoteTail) -> None:
+        """The name leads to another file: read the old one to its end, then what came after."""
+        part, now = tail.part, self._clock()
+        assert part is not None
+        if not tail.left or tail.gone:
+            self._tell(f"{tail.stream.name} was replaced; reading the old file to its end")
+        tail.left, tail.gone = tail.left or now, False
+        around = looks(await self._shell.ask(beside(tail.path, self._stat)))
+        old = next((path for path, look in around.items() if part.is_at(look)), "")
+        if old and Head.parse(await self._shell.ask(head_of(old, part.head.length))) != part.head:
+            old = ""  # the inode was given to another file
+        if old:
+            part.path = old
+            if part.offset < around[old].size:
+                before = part.offset
+                await self._read(tail, part)
+                if tail.part is not part or part.offset > before:
+                    return
+            quiet = part.settled or now - max(tail.left, tail.grown) >= self._grace
+            if not quiet and now - tail.left < self._grace * _LONGEST_DRAIN:
+                return
+        elif part.seen is None or part.seen.size > part.offset:
+            self._tell(f"{tail.stream.name}: the old file is gone, and what was not read of it")
+        after = self._next(tail, old, around)
+        again = looks(await self._shell.ask(beside(tail.path, self._stat)))
+        there = {path: (look.device, look.inode) for path, look in again.items()}
+        if {p: (look.device, look.inode) for p, look in around.items()} != there:
+            return  # files are being renamed in this moment, and one could be left out
+        settled = after != tail.path and self._next(tail, after, around) != tail.path
+        await self._enter(tail, after, settled=settled, expected=there.get(after))
+
+    async def _read(self, tail: RemoteTail, part: Part) -> None:
+        mark = secrets.token_hex(16)
+        answer = await self._shell.ask(reading(part, mark, self._stat))
+        fields = answer.split(mark.encode())
+        if len(fields) != 6:
+            return
+        first, second = looks(fields[0]).get(part.path), looks(fields[5]).get(part.path)
+        if first is None or second is None or not (part.is_at(first) and part.is_at(second)):
+            return  # replaced meanwhile: the next look finds the file under its new name
+        data, head = fields[2], Head.parse(fields[4])
+        if Head.parse(fields[1]) != part.head or second.size < part.offset + len(data):
+            await self._start_over(tail, part, head)
+            return
+        if Head.parse(fields[3]) != part.head:
+            return  # truncated meanwhile: the next look finds that
+        part.seen = first
+        if not part.offset and data.startswith(b"\0"):
+            data = await self._behind_nuls(tail, part, data)
+        if not data:
+            return
+        if part.head.length < head.length:
+            part.head = head
+        begin, part.offset = part.offset, part.offset + len(data)
+        tail.grown, tail.more = self._clock(), len(data) >= PIECE
+        await self._give(tail, data, begin, max(second.size, part.offset))
+
+    async def _behind_nuls(self, tail: RemoteTail, part: Part, data: bytes) -> bytes:
+        """Move to the first byte that is no NUL; what of the data is behind it."""
+        text = data.lstrip(b"\0")
+        skipped = len(data) - len(text)
+        if not text:
+            answer = (await self._shell.ask(first_text(part.path), patience=600)).split()
+            if not answer or not answer[0].isdigit():
+                return b""  # nothing but NULs so far
+            skipped, tail.more = int(answer[0]) - 1, True
+        part.offset = skipped
+        self._tell(f"{tail.stream.name}: {skipped} NUL bytes at its start skipped")
+        return text
+
+    async def _start_over(self, tail: RemoteTail, part: Part, head: Head) -> None:
+        """Truncated: first what a rotated copy still has of it, then from 0."""
+        self._tell(f"{tail.stream.name} was truncated; reading it from its start")
+        gone = Part(part.path, -1, -1, part.head, part.offset)
+        copy = await self._again(tail, gone) if part.path == tail.path else None
+        tail.more = True
+        tail.former.pop((part.device, part.inode), None)
+        if copy is not None and copy.path != tail.path:
+            copy.settled = True
+            tail.part, tail.left = copy, self._clock()
+            return
+        part.head, part.offset, part.seen = head, 0, None
+        await self._give(tail, b"", 0)

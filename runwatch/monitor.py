@@ -1,0 +1,276 @@
+"""Watching: sources of live runs are followed, and their events passed on as they happen.
+
+The only waiting is here. What is decided is decided in `watch`, with the clock passed in.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runwatch.attendance import Attendance
+from runwatch.cadence import Cadence
+from runwatch.chunk import Chunk, Cursor
+from runwatch.errors import StoreError, UnreachableError
+from runwatch.event import Event, Noted
+from runwatch.ingest import open_source
+from runwatch.ingest.following import Following, open_following
+from runwatch.parse.knowledge import Knowledge
+from runwatch.pipeline import STATE_VERSION, Analysis
+from runwatch.remedy import Allowed
+from runwatch.scanning import run_id
+from runwatch.target import Kind, Target
+from runwatch.watch import Watch
+
+if TYPE_CHECKING:
+    from runwatch.store import Past, Store
+
+QUIET = 0.25  # seconds without data after which everything there was has been read
+PATIENCE = 20.0  # seconds after which a source that says nothing has nothing
+SLOW = 2.0  # seconds after which streams that say nothing are not waited for
+SMALL = 1 << 16  # bytes of a chunk that is most likely the last for now
+_AT_REST = (Kind.FILE, Kind.FOLDER, Kind.GLOB)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to watch: the pace of reports, one look only, what may be done."""
+
+    interval: float = 30.0
+    most: float = 300.0
+    backoff: bool = True
+    once: bool = False
+    allowed: Allowed = field(default_factory=Allowed)
+    formats: tuple[Path, ...] = ()
+
+
+class Watched:
+    """A target opened: its watch, and the source that feeds it."""
+
+    def __init__(
+        self, target: Target, wishes: Wishes, *, store: "Store | None",
+        clock: Callable[[], datetime], steady: Callable[[], float] = time.monotonic,
+        tee: int | None = None,
+    ) -> None:  # fmt: skip
+        self.target = target
+        self._wishes, self._clock, self._steady = wishes, clock, steady
+        self._run = run_id(target, clock)
+        self._store, self.unstored = store, ""
+        past: Past | None = None
+        if store is not None:
+            try:
+                past = _usable(store.past(self._run))
+            except StoreError as error:
+                self._store, self.unstored = None, str(error)
+        self._past = past
+        self.cursors: Mapping[str, Cursor] = {} if past is None else past.cursors
+        self.source: Following | None = None
+        if not (wishes.once and target.kind in _AT_REST):
+            self.source = _opened(target, tee)
+        self._beside = Attendance(target)
+        self._ends: set[str] = set()  # streams that were read to their end
+        self._begun = steady()
+        self.watch = self._made(past)
+        if self.unstored:
+            self.watch.note(f"no history: {self.unstored}")
+
+    def _made(self, past: "Past | None") -> Watch:
+        wishes, target = self._wishes, self.target
+        analysis = Analysis(
+            self._run, str(target), store=self._store, clock=self._clock,
+            knowledge=Knowledge.with_own(wishes.formats),
+            state=None if past is None else past.state,
+        )  # fmt: skip
+        return Watch(
+            str(target), self._run, analysis, self._clock, self._steady,
+            cadence=Cadence.of(wishes.interval, wishes.most, backoff=wishes.backoff),
+            allowed=replace(wishes.allowed, here=self._beside.here), body=self._beside.body,
+            target_type=str(target.kind), gpu=lambda: self._beside.gpu, once=wishes.once,
+            age=_age(target), settle=wishes.interval,
+            resumed="" if past is None else _resumed(past),
+        )  # fmt: skip
+
+    def _take(self, chunk: Chunk) -> None:
+        """Pass a chunk on. Where a run that had ended is followed by another under its name, the
+        past says nothing; a log that was merely rotated goes on."""
+        past = self._past
+        if past is not None and chunk.data:
+            self._past = None
+            cursor = past.cursors.get(chunk.stream.name)
+            if cursor is not None and cursor.offset != chunk.offset and _has_ended(past):
+                self.watch = self._made(None)
+        self.watch.take(chunk)
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Everything that happens until the end of the run, or until `stop`."""
+        if self.source is None:
+            await self._beside.glance()
+            for event in self._one_look():
+                yield event
+            return
+        chunks = self.source.chunks(self.cursors, quiet=QUIET)
+        beside = asyncio.ensure_future(self._beside.see(self.source))
+        try:
+            async for event in self._follow(chunks):
+                yield event
+        finally:
+            beside.cancel()
+            await self.source.close()
+            if closing := getattr(chunks, "aclose", None):
+                with contextlib.suppress(RuntimeError):
+                    await closing()
+
+    def _one_look(self) -> Iterable[Event]:
+        for chunk in open_source(self.target).chunks(self.cursors):
+            self._take(replace(chunk, last=False))  # more may be written
+        return self.watch.baseline()
+
+    async def _follow(self, chunks: AsyncIterator[Chunk]) -> AsyncIterator[Event]:
+        source = self.source
+        assert source is not None
+        told, self._begun = 0, self._steady()
+        if self.target.host:
+            yield Noted(str(self.target), self._clock(), f"Connecting to {self.target.account}...")
+        pending: asyncio.Future[Chunk | None] | None = None
+        try:
+            while not (watch := self.watch).over:
+                pending = pending or asyncio.ensure_future(_next(chunks))
+                await asyncio.wait({pending}, timeout=watch.wake if watch.caught_up else QUIET)
+                quiet = self._steady() - self._begun > PATIENCE or not source.reach.ok
+                events: list[Event] = []
+                if pending.done():
+                    try:
+                        chunk, pending = pending.result(), None
+                    except UnreachableError as error:
+                        pending = None
+                        events += self._given_up(error)
+                    else:
+                        if chunk is None:
+                            events += self.watch.finish("the source has ended")
+                        else:
+                            self._take(chunk)
+                            quiet = self._at_end(chunk, source)
+                watch = self.watch
+                for text in source.events[told:]:
+                    watch.note(text)
+                told = len(source.events)
+                events += watch.reach(ok=source.reach.ok, note=source.reach.note)
+                if not watch.caught_up and quiet and (source.reach.ok or self._wishes.once):
+                    events += watch.baseline()
+                for event in [*events, *watch.tick()]:
+                    yield event
+        finally:
+            if pending is not None:
+                pending.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await pending
+
+    def _at_end(self, chunk: Chunk, source: Following) -> bool:
+        """Whether all that was there has been read. A log that is written without a pause is
+        never quiet, so a chunk that reaches the end of its file counts, too."""
+        if chunk.last or not chunk.data:
+            return True
+        at_end = chunk.position >= chunk.size if chunk.size else len(chunk.data) < SMALL
+        (self._ends.add if at_end else self._ends.discard)(chunk.stream.name)
+        slow = self._steady() - self._begun > SLOW
+        return at_end and (slow or len(self._ends) >= len(source.streams()))
+
+    def _given_up(self, error: UnreachableError) -> list[Event]:
+        """The source says that trying again cannot help."""
+        events = self.watch.reach(ok=False, note=str(error))
+        return [*events, *self.watch.finish(f"out of reach: {error}")]
+
+    def stop(self) -> list[Event]:
+        """A person wants no more: the summary of what was seen."""
+        watch = self.watch
+        before = [] if watch.caught_up else watch.baseline()
+        return [*before, *watch.finish("interrupted")]
+
+
+async def _next(chunks: AsyncIterator[Chunk]) -> Chunk | None:
+    try:
+        return await anext(chunks)
+    except StopAsyncIteration:
+        return None
+
+
+def _opened(target: Target, tee: int | None) -> Following:
+    """The live source of a target; `tee` is a descriptor that a pipe's text is passed on to."""
+    if tee is not None and target.kind is Kind.STANDARD_INPUT:
+        from runwatch.ingest import pipe
+
+        return pipe.open_following(target, tee=tee)
+    return open_following(target)
+
+
+async def watch_all(watched: Sequence[Watched], stop: asyncio.Event) -> AsyncIterator[Event]:
+    """The events of all targets as they happen; after `stop`, the last words of each."""
+    queue: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
+
+    async def pump(one: Watched) -> None:
+        try:
+            async for event in one.events():
+                queue.put_nowait(event)
+        except Exception as error:
+            queue.put_nowait(error)
+        finally:
+            queue.put_nowait(None)
+
+    tasks = [asyncio.ensure_future(pump(one)) for one in watched]
+    stopping = asyncio.ensure_future(stop.wait())
+    left = len(tasks)
+    try:
+        while left:
+            getting = asyncio.ensure_future(queue.get())
+            await asyncio.wait({getting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not getting.done():
+                getting.cancel()
+                break
+            told = getting.result()
+            if told is None:
+                left -= 1
+            elif isinstance(told, BaseException):
+                raise told
+            else:
+                yield told
+    finally:
+        stopping.cancel()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, stopping, return_exceptions=True)
+    if stop.is_set():
+        for one in watched:
+            for event in one.stop():
+                yield event
+
+
+def _usable(past: "Past | None") -> "Past | None":
+    """What is known of a run, if one can go on from it."""
+    if past is None or past.state.get("version") != STATE_VERSION:
+        return None
+    return past
+
+
+def _has_ended(past: "Past") -> bool:
+    state = (past.summary or {}).get("terminal_state", "RUNNING")
+    return state not in ("RUNNING", "UNKNOWN")
+
+
+def _resumed(past: "Past") -> str:
+    lines = sum(cursor.lines for cursor in past.cursors.values())
+    return f"going on after {lines:,} lines read before"
+
+
+def _age(target: Target) -> float:
+    """How long ago the log was written last, in seconds; 0 where that is not known."""
+    if target.kind is not Kind.FILE:
+        return 0.0
+    try:
+        return max(0.0, time.time() - os.stat(target.path).st_mtime)
+    except OSError:
+        return 0.0

@@ -1,0 +1,163 @@
+"""How a live run is right now: where each stream is, how fast it goes, how the loss went."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from runwatch.chunk import Chunk
+from runwatch.records import Batch
+
+_TIMES = 64  # pairs of step and time that the pace is taken from
+_LOSSES = 120  # values of the loss that a sparkline may show
+_SHOWN = 160  # characters of the line that shows the format
+_PLAIN = {"_per_second": "/s", "_per_sec": "/s", "per_second": "/s", "/sec": "/s"}
+
+
+@dataclass(slots=True)
+class Place:
+    """One stream: its rank, last step and when it last said anything (seconds, steady clock)."""
+
+    rank: int | None
+    step: int | None = None
+    heard: float = 0.0
+    lines: int = 0
+
+
+@dataclass(slots=True)
+class Pulse:
+    """Fed every chunk with the batch that it gave and the time of its arrival."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+    losses: deque[float] = field(default_factory=lambda: deque(maxlen=_LOSSES))
+    units: dict[str, str] = field(default_factory=dict)
+    epoch: float | None = None
+    form: str = ""
+    evidence: str = ""
+    _pairs: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_TIMES))
+    _by_log: bool = False
+
+    def feed(self, chunk: Chunk, batch: Batch, now: float) -> None:
+        """Take the next batch."""
+        name = batch.stream.name
+        place = self.places.setdefault(name, Place(batch.stream.rank))
+        place.heard = now
+        place.lines = max(place.lines, batch.last_line)
+        for step, _ in batch.progress.values():
+            place.step = step
+        points = batch.points
+        if not points.num_rows:
+            return
+        if not self.form:
+            self._recognise(chunk, batch)
+        epochs = points.column("epoch")
+        if epochs.null_count < len(epochs):
+            self.epoch = float(pc.max(epochs).as_py())
+        self._remember(batch)
+        self._time(batch, now)
+
+    def _remember(self, batch: Batch) -> None:
+        """The losses, and the units of all metrics."""
+        points = batch.points
+        unit: Any = points.column("unit")
+        quantity: Any = points.column("quantity")
+        words = quantity.dictionary.to_pylist()
+        if "loss" in words:
+            chosen = pc.fill_null(pc.equal(quantity.indices, words.index("loss")), False)
+            losses: Any = points.filter(chosen).column("value")
+            self.losses.extend(losses.to_pylist()[-_LOSSES:])
+        if unit.null_count < len(unit):
+            told: Any = points.filter(pc.is_valid(unit))
+            names, units = (told.column(n).cast("string").to_pylist() for n in ("metric", "unit"))
+            self.units.update(zip(names, units, strict=True))
+
+    def _time(self, batch: Batch, now: float) -> None:
+        """Pairs of time and step, by the log's own clock where it has one."""
+        points = batch.points
+        known = points.filter(pc.is_valid(points.column("step")))
+        if not known.num_rows:
+            return
+        timed: Any = known.filter(pc.is_valid(known.column("time")))
+        if timed.num_rows:
+            if not self._by_log:
+                self._pairs.clear()
+                self._by_log = True
+            times = timed.column("time").cast("int64").to_numpy() / 1e6
+            steps = timed.column("step").to_numpy()
+            rows = np.flatnonzero(np.diff(steps, prepend=-1))[-_TIMES:]
+            for row in rows.tolist():
+                self._pair(float(times[row]), int(steps[row]))
+        elif not self._by_log:
+            self._pair(now, int(known.column("step")[known.num_rows - 1].as_py()))
+
+    def _pair(self, time: float, step: int) -> None:
+        if self._pairs and step < self._pairs[-1][1]:
+            self._pairs.clear()
+        if not self._pairs or step > self._pairs[-1][1]:
+            self._pairs.append((time, step))
+
+    def _recognise(self, chunk: Chunk, batch: Batch) -> None:
+        """The form of the first line that measured something."""
+        line = int(batch.points.column("line")[0].as_py())
+        lines = chunk.data.split(b"\n")
+        if 0 <= (place := line - batch.first_line) < len(lines):
+            text = lines[place].rsplit(b"\r", 1)[-1].decode("utf-8", "replace").strip()
+            self.form = form_of(text, drawn=b"\r" in lines[place])
+            self.evidence = f"{batch.stream.name}:{line}: {text[:_SHOWN]}"
+
+    @property
+    def pace(self) -> float | None:
+        """Steps a second, None where it is not known."""
+        if len(self._pairs) < 2:
+            return None
+        (begin, first), (end, last) = self._pairs[0], self._pairs[-1]
+        return (last - first) / (end - begin) if end > begin and last > first else None
+
+    def eta(self, step: int | None, total: int | None) -> float | None:
+        """Seconds until the last step, None where one cannot tell."""
+        pace = self.pace
+        if pace is None or step is None or not total or step >= total:
+            return None
+        return (total - step) / pace
+
+    def speed(self, throughput: tuple[str, float] | None) -> str:
+        """How fast it goes in words: its own throughput, else steps a second, else nothing."""
+        if throughput is not None:
+            return self.rate(*throughput)
+        return "" if self.pace is None else f"{self.pace:,.3g} steps/s"
+
+    def rate(self, metric: str, value: float) -> str:
+        """A throughput in words: `142 samples/s`."""
+        unit = self.units.get(metric, "")
+        word = metric.rsplit("/", 1)[-1] if metric.count("/") == 1 else metric
+        if "/" in unit:
+            return f"{value:,.4g} {unit}"
+        for long, short in _PLAIN.items():
+            if long in metric:
+                name = metric.replace(long, short).removeprefix("train_").strip("_ ")
+                return f"{value:,.4g} {name}"
+        if metric.endswith("/s"):
+            return f"{value:,.4g} {metric}"
+        return f"{word}={value:,.4g}{unit}"
+
+
+def form_of(text: str, *, drawn: bool = False) -> str:
+    """What kind of line reports the measurements, in words."""
+    if text.startswith("{") or '{"' in text:
+        return "JSON objects" if '"' in text else "Python dictionaries"
+    if text.startswith(":::MLLOG"):
+        return "MLPerf log"
+    if drawn or "it/s" in text or "s/it" in text:
+        return "progress bar"
+    pairs = text.count("=")
+    if pairs >= 2 and pairs >= text.count(": "):
+        return "key=value pairs"
+    if "{'" in text:
+        return "Python dictionaries"
+    if text.count("|") >= 2:
+        return "fields between bars"
+    if text.count(": ") >= 1:
+        return "key: value pairs"
+    return "plain text"

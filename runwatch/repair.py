@@ -1,0 +1,175 @@
+"""Remedies carried out on this machine: start again, end, run the user's own command."""
+
+import errno
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from runwatch.ingest.process import Process
+from runwatch.judgement import Ending
+from runwatch.owner import Owner, descendants, writer_of
+
+GRACE = 10.0  # seconds between asking a process to end and ending it
+PATIENCE = 120.0  # seconds that a user's own command may take
+SEARCH = 10.0  # seconds between searches for the process that writes a log
+
+
+def start(command: str, before: Owner | None, log: str = "") -> Owner:
+    """Start a training again, in its folder, with its environment and its outputs.
+
+    It outlives us. Where its outputs are not known, they are appended to `log`. Raises OSError
+    where it cannot be started.
+    """
+    old = before.process if before else None
+    folder = (old.folder if old else "") or None
+    environment = (before.environment if before else {}) or None
+    targets = before.outputs if before else ("", "")
+    files = [_output(path, log) for path in targets]
+    # An unchanged command runs as it ran before; words of a shell need one.
+    same = bool(old and old.command and command == shlex.join(old.command))
+    try:
+        child = subprocess.Popen(  # noqa: S603 the command is the user's own
+            list(old.command) if same and old else ["/bin/sh", "-c", command],
+            cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+            stdout=files[0], stderr=files[1], start_new_session=True,
+        )  # fmt: skip
+    finally:
+        for number in files:
+            os.close(number)
+    known = Owner.of(child.pid) or Owner(Process(child.pid))
+    known.child = child
+    if before is not None:
+        old = before.process
+        kept = replace(
+            known.process, name=old.name, folder=old.folder,
+            command=old.command or known.process.command,
+        )  # fmt: skip
+        known.process, known.outputs = kept, before.outputs
+        known.environment = before.environment
+    return known
+
+
+def _output(path: str, log: str) -> int:
+    """A file to append to: what the process wrote to before, else the log, else nowhere."""
+    for place in (path, log):
+        if place and os.path.isfile(place):
+            return os.open(place, os.O_WRONLY | os.O_APPEND)
+    return os.open(os.devnull, os.O_WRONLY)
+
+
+def end(owner: Owner, sleep: Callable[[float], None] = time.sleep) -> bool:
+    """End a process and all that it started: asked first, then made to. Whether it is gone."""
+    tree = [owner.pid, *descendants(owner.pid)]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not owner.look().alive:
+            break
+        for pid in tree:
+            _send(pid, number)
+        waited = 0.0
+        while owner.look().alive and waited < GRACE:
+            sleep(0.1)
+            waited += 0.1
+    for pid in tree[1:]:
+        _send(pid, signal.SIGKILL)
+    return not owner.look().alive
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def run(command: str) -> str:
+    """Run the user's own command; what came of it, in words."""
+    try:
+        done = subprocess.run(  # noqa: S603 the command is the user's own
+            ["/bin/sh", "-c", command], capture_output=True, text=True, timeout=PATIENCE,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"did not end within {PATIENCE:.0f} s"
+    if done.returncode == 0:
+        return "done"
+    words = (done.stderr or done.stdout).strip().splitlines()
+    return f"failed with code {done.returncode}" + (f": {words[-1][:200]}" if words else "")
+
+
+class Local:
+    """The process of a run on this machine, found by the files that it writes or by its number."""
+
+    def __init__(self, paths: Sequence[str], pid: int | None = None, log: str = "") -> None:
+        self._paths = list(paths)
+        self._log = log or (self._paths[0] if len(self._paths) == 1 else "")
+        self._owner = Owner.of(pid) if pid else None
+        self._looked = -SEARCH
+
+    def adopt(self, process: Process) -> None:
+        """This is the process, as the source of the log found it."""
+        if self._owner is None:
+            self._owner = Owner.of(process.pid) or Owner(process)
+
+    def look(self) -> Process | None:
+        """How it is now; None where no process is known to write the log."""
+        if self._owner is None:
+            now = time.monotonic()
+            if now - self._looked < SEARCH or not self._paths:
+                return None
+            self._looked = now
+            self._owner = writer_of(self._paths)
+        return self._owner.look() if self._owner else None
+
+    def start(self, command: str) -> str:
+        """Start it again, unless somebody writes the log already."""
+        other = writer_of(self._paths) if self._paths else None
+        if other is not None:
+            self._owner = other
+            return f"not started: process {other.pid} writes the log already"
+        self._owner = start(command, self._owner, self._log)
+        return f"started as process {self._owner.pid}"
+
+    def end(self) -> str:
+        """End it and all it started."""
+        if self._owner is None:
+            return "no process is known"
+        return "ended" if end(self._owner) else "it could not be ended"
+
+    def run(self, command: str) -> str:
+        """Run the user's own command."""
+        return run(command)
+
+
+class Elsewhere:
+    """The process of a run on another host, as it was seen last; nothing is done to it.
+
+    `said` is what a scheduler says of its end.
+    """
+
+    def __init__(self) -> None:
+        self.seen: Process | None = None
+        self.said: Ending | None = None
+
+    def adopt(self, process: Process) -> None:
+        """How it was just seen."""
+        self.seen = process
+
+    def look(self) -> Process | None:
+        """How it was seen last."""
+        return self.seen
+
+    def start(self, command: str) -> str:
+        """Not from here."""
+        raise OSError(errno.ENOTSUP, "it runs on another host")
+
+    def end(self) -> str:
+        """Not from here."""
+        raise OSError(errno.ENOTSUP, "it runs on another host")
+
+    def run(self, command: str) -> str:
+        """The user's own command runs here."""
+        return run(command)

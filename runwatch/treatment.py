@@ -1,0 +1,288 @@
+"""A watched run's process: how it is, what may be done when it breaks, and when to stop watching.
+
+What is done unasked, and how often, is decided in `remedy`; it is announced before it is done, and
+what came of it is kept.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from runwatch import judgement
+from runwatch.detect.exits import kind_of_exit
+from runwatch.event import Acted, Acting, Event, Found, Turned
+from runwatch.finding import Finding, Severity, State
+from runwatch.ingest.process import Process
+from runwatch.judgement import Ending, TerminalState, rule
+from runwatch.pipeline import Analysis
+from runwatch.remedy import (
+    CANCEL,
+    CLEAR,
+    RESTART,
+    REVIVE,
+    Action,
+    Allowed,
+    Body,
+    Budget,
+    Remedy,
+    cancelling,
+    clearing,
+    remedy,
+)
+from runwatch.standing import Course, Standing
+
+DRAIN = 1.0  # seconds without a line after which a dead process has said everything
+HOPELESS = 3.0  # times the silence of a stall after which nobody waits any longer
+GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
+OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
+_CALM = {"sleeping": "running"}  # states of a process that come and go
+_BLOCKED = 5  # looks in a row: reading from a disk is no news
+
+
+@dataclass
+class Treatment:
+    """`stop` says why watching has to end, once it has. `own` is how the run ended where its
+    process says more than its log."""
+
+    target: str
+    analysis: Analysis
+    standing: Standing
+    clock: Callable[[], datetime]
+    allowed: Allowed = field(default_factory=Allowed)
+    body: Body | None = None
+    settle: float = 30.0
+    process: Process | None = None
+    own: Ending | None = None
+    stop: str = ""
+    proposed: list[Remedy] = field(default_factory=list)
+    _since: float = 0.0  # of the process's state
+    _blocked: int = 0
+    _budget: Budget = field(default_factory=Budget)
+    _handled: tuple[str, int] | None = None  # the ending that was answered by a restart
+    _cleared: set[str] = field(default_factory=set)
+    _lost: float | None = None
+    _stalled: dict[str, float] = field(default_factory=dict)
+
+    def look(self, now: float) -> Iterator[Event]:
+        """Look at the process; tell where its state is another."""
+        found = self.body.look() if self.body is not None else None
+        if found is None:
+            return
+        state = _CALM.get(found.state, found.state)
+        self._blocked = self._blocked + 1 if state == "blocked" else 0
+        if 0 < self._blocked < _BLOCKED:
+            state = "running"
+        found = replace(found, state=state)
+        before, self.process = self.process, found
+        if before is None:
+            self._since = now
+        elif (before.pid, before.state) != (found.pid, found.state):
+            self._since = now
+            code = "" if found.exit_code is None else f"exit code {found.exit_code}"
+            was, told = f"process {before.state}", f"process {found.state}"
+            yield Turned(self.target, self.clock(), told, was, code)
+
+    def is_handled(self, ending: Ending) -> bool:
+        """Whether this ending was answered by starting the run again."""
+        return self._handled == (ending.stream, ending.line)
+
+    def ended(self, told: Ending, *, unreachable: str, closed: bool) -> Ending:
+        """How it ended, with what is known beside the log."""
+        handled = self.is_handled(told)
+        if unreachable and told.state in OPEN:
+            return Ending(TerminalState.UNKNOWN, f"state unknown: {unreachable}")
+        if self.own is not None and (told.state in OPEN or handled):
+            return self.own
+        alive = (self.process is None or self.process.alive) and not closed
+        if told.state not in GOOD and alive and (handled or told.state is TerminalState.UNKNOWN):
+            return Ending(TerminalState.RUNNING, "more may be written")
+        return told
+
+    def treat(self, now: float, course: Course) -> Iterator[Event]:
+        """Act on what stands, or bring the watch to its end by setting `stop`."""
+        yield from self._clear(now)
+        self._overcome()
+        process, ending = self.process, course.ending
+        if process is not None and not process.alive:
+            if now - max(course.heard, self._since) >= DRAIN:
+                yield from self._after_death(now, course, process)
+            return
+        held = now - course.since
+        settle = self.settle * (2 if process is not None else 1)
+        if ending.state in GOOD:
+            if held >= settle:
+                self.stop = "the training has finished"
+        elif ending.state not in OPEN and not self.is_handled(ending):
+            if held >= 2 * settle:
+                yield from self._failed(now, course)
+        else:
+            yield from self._wrecked(now)
+            if not self.stop:
+                yield from self._hopeless(now, course)
+
+    # A run that has ended
+
+    def _after_death(self, now: float, course: Course, process: Process) -> Iterator[Event]:
+        """The process is gone, and what it had to say was read."""
+        ending = course.ending
+        if ending.state in GOOD:
+            self.stop = "the training has finished"
+            return
+        if ending.state in OPEN or self.is_handled(ending):
+            said = getattr(self.body, "said", None)
+            if said is not None:
+                self.own, self.stop = said, said.reason
+                return
+            if process.exit_code == 0:
+                self.own = Ending(TerminalState.SUCCEEDED, "its process ended with exit code 0")
+                self.stop = "the process has ended by itself"
+                return
+            yield self._crashed(process, course)
+        yield from self._failed(now, course)
+
+    def _crashed(self, process: Process, course: Course) -> Event:
+        """A finding for a process that died without a word."""
+        code = process.exit_code
+        kind = "process_crash" if code is None else kind_of_exit({"code": str(code)})
+        who = f"process {process.pid}" + (f" ({process.name})" if process.name else "")
+        how = "" if code is None else f" with exit code {code}"
+        told = f"{who} is a zombie" if process.state == "zombie" else f"{who} is gone{how}"
+        crash = Finding(
+            kind, Severity.CRITICAL, course.stream, course.line,
+            f"{told}, and the log does not say why", state=State.TERMINAL,
+            step=self.analysis.outline.last_step, advice=rule(kind).advice,
+            rank_note="undetermined: the process said nothing", confidence="medium",
+            time=self.clock().isoformat(),
+        )  # fmt: skip
+        if not self._sure(process):
+            crash = replace(crash, confidence="low", message=f"{told}, and nothing says whether "
+                            "it has finished")  # fmt: skip
+        self.own = Ending(TerminalState.FAILED, told, course.stream, course.line)
+        self.analysis.extra = [f for f in self.analysis.extra if f.id != crash.id] + [crash]
+        self.standing.add(crash)
+        return Found(self.target, self.clock(), crash)
+
+    def _sure(self, process: Process) -> bool:
+        """Whether a process that is gone without a word has crashed, rather than just ended."""
+        steps = self.analysis.outline.steps
+        unfinished = steps.total is not None and (steps.last or 0) < steps.total
+        return process.state == "zombie" or bool(process.exit_code) or unfinished
+
+    def _failed(self, now: float, course: Course) -> Iterator[Event]:
+        """The run has ended badly: start it again, or say what a person can do."""
+        ending = self.own or course.ending
+        if ending.state is not TerminalState.FAILED:
+            self.stop = f"the run has ended: {ending.state}"
+            return
+        cause = judgement.fold(self.analysis.findings(), ending).root_cause
+        self._budget = self._budget.at(self.analysis.outline.last_step)
+        chosen = None
+        if self.body is not None:
+            sure = self.own is None or self.process is None or self._sure(self.process)
+            chosen = remedy(cause, self.process, self._budget, self.allowed, sure=sure)
+        if chosen is None:
+            self.stop = "the run has failed, and how to start it again is not known"
+        elif chosen.asks:
+            yield self._propose(chosen)
+            self.stop = f"it needs a person: {chosen.why}"
+        else:
+            self._budget = self._budget.spent(chosen.kind)
+            yield from self._act(now, chosen, cause)
+            self._handled = (course.ending.stream, course.ending.line)
+            self.own, self._since = None, now
+
+    # A run that goes on
+
+    def _clear(self, now: float) -> Iterator[Event]:
+        """The user's own command that frees GPU memory, once for each time that it ran out."""
+        for one in self.standing.open:
+            chosen = clearing(one, self._budget, self.allowed)
+            if one.id not in self._cleared and chosen is not None and self.body is not None:
+                self._cleared.add(one.id)
+                self._budget = self._budget.at(one.step).spent(CLEAR)
+                yield from self._act(now, chosen, one)
+
+    def _wrecked(self, now: float) -> Iterator[Event]:
+        """Numbers that are lost do not come back: a person has to roll back or end the run."""
+        lost = [
+            one
+            for one in self.standing.open
+            if rule(one.kind).wrecks and one.severity is Severity.CRITICAL
+        ]
+        cause = min(lost, key=lambda one: (one.step or 0, one.line), default=None)
+        if cause is None:
+            self._lost = None
+            return
+        self._lost = now if self._lost is None else self._lost
+        if now - self._lost < self.settle:
+            return
+        title = rule(cause.kind).title
+        self.own = Ending(TerminalState.FAILED, title, cause.stream, cause.line)
+        chosen = cancelling(self.process, self.allowed)
+        if chosen is not None and not chosen.asks:
+            yield from self._act(now, chosen, cause)
+        elif chosen is not None:
+            yield self._propose(chosen)
+        self.stop = f"it needs a person: {title[0].lower()}{title[1:]}"
+
+    def _hopeless(self, now: float, course: Course) -> Iterator[Event]:
+        """A stall: ended and started again where that is allowed; without a process to ask,
+        nobody waits for ever."""
+        stall = next(
+            (f for f in self.standing.open if f.kind == "stalled" and f.state is State.OPEN), None
+        )
+        if stall is None:
+            return
+        silent = now - course.heard
+        since = self._stalled.setdefault(stall.id, silent)
+        if self.process is None:
+            if silent > HOPELESS * max(since, self.settle):
+                self.stop = "it needs a person: no line for long, and no process is known"
+            return
+        chosen = remedy(stall, self.process, self._budget, self.allowed) if self.body else None
+        if chosen is not None and not chosen.asks:
+            self._budget = self._budget.at(stall.step).spent(chosen.kind)
+            yield from self._act(now, chosen, stall)
+
+    def _overcome(self) -> None:
+        """What happened beside the log is over once the run has come further."""
+        step, failed = self.analysis.outline.last_step, self._budget.failed_at
+        if step is None or failed is None or step <= failed or self.own is not None:
+            return
+        self.analysis.extra = [
+            replace(one, state=State.RECOVERED, severity=Severity.MEDIUM)
+            for one in self.analysis.extra
+        ]
+        for action in self.analysis.actions:
+            if action["kind"] in (RESTART, REVIVE) and "went on" not in action["outcome"]:
+                action["outcome"] += f"; went on past step {failed}"
+
+    # What is done
+
+    def _propose(self, chosen: Remedy) -> Event:
+        self.proposed.append(chosen)
+        return Acting(self.target, self.clock(), chosen)
+
+    def _act(self, now: float, chosen: Remedy, cause: Finding | None) -> Iterator[Event]:
+        """Say it, do it, keep what came of it."""
+        yield Acting(self.target, self.clock(), chosen)
+        try:
+            outcome = self._done(chosen)
+        except OSError as error:
+            outcome = f"failed: {(error.strerror or str(error)).lower()}"
+        action = Action(
+            chosen.kind, chosen.why, chosen.command, self.clock().isoformat(),
+            self.analysis.outline.last_step, cause.id if cause else "", outcome,
+        )  # fmt: skip
+        self.analysis.actions.append(action.as_dict())
+        yield Acted(self.target, self.clock(), action)
+        yield from self.look(now)
+
+    def _done(self, chosen: Remedy) -> str:
+        assert self.body is not None
+        if chosen.kind == CLEAR:
+            return self.body.run(chosen.command)
+        told = [self.body.end()] if chosen.kind in (REVIVE, CANCEL) else []
+        if chosen.kind in (RESTART, REVIVE):
+            told.append(self.body.start(chosen.command))
+        return "; ".join(told)

@@ -1,0 +1,13 @@
+"""Signs of life of the GPUs that a run works on."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """All GPUs of a run together: mean utilisation in %, memory in bytes (0 where unknown)."""
+
+    utilisation: float | None = None
+    used: float = 0.0
+    total: float = 0.0
+    count: int = 1

@@ -1,0 +1,309 @@
+"""One watched run: chunks and ticks go in, events come out. Nothing here waits.
+
+The clocks are passed in, so every path can be walked in a test without sleeping.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+from runwatch.artifact import artifact
+from runwatch.cadence import Cadence, Glance, news
+from runwatch.chunk import Chunk
+from runwatch.errors import StoreError
+from runwatch.event import Acted, Began, Ended, Event, Found, Noted, Progressed, Turned
+from runwatch.finding import Finding, Role
+from runwatch.judgement import Ending, TerminalState
+from runwatch.parse.clean import plain
+from runwatch.pipeline import Analysis
+from runwatch.pulse import Pulse
+from runwatch.recent import Recent
+from runwatch.remedy import Allowed, Body, proposals
+from runwatch.standing import Course, Standing
+from runwatch.treatment import OPEN, Treatment
+from runwatch.vitals import Gpu
+
+LOOK = 1.0  # seconds between looks at the process and at silence
+_SHOWN = ("loss", "eval_loss", "lr", "grad_norm", "throughput", "accuracy", "reward")
+
+
+@dataclass
+class Watch:
+    """A target and everything that is known of it while it is watched.
+
+    `steady` gives seconds that never go back. `settle` is how long an ending must stand before it
+    is believed; `age` how long the log had been silent when watching began. `over` says that the
+    last word was said, `unstored` why the history could not be written.
+    """
+
+    target: str
+    run: str
+    analysis: Analysis
+    clock: Callable[[], datetime]
+    steady: Callable[[], float]
+    cadence: Cadence = field(default_factory=Cadence)
+    allowed: Allowed = field(default_factory=Allowed)
+    body: Body | None = None
+    gpu: Callable[[], Gpu | None] | None = None
+    target_type: str = "file"
+    once: bool = False
+    resumed: str = ""
+    age: float = 0.0
+    settle: float = 30.0
+
+    def __post_init__(self) -> None:
+        now = self.steady()
+        self.began = self.clock()
+        self.over = self.caught_up = False
+        self.unreachable = self.unstored = ""
+        self.pulse, self.recent, self.standing = Pulse(), Recent(), Standing()
+        self.treatment = Treatment(
+            self.target, self.analysis, self.standing, self.clock, self.allowed, self.body,
+            self.settle,
+        )  # fmt: skip
+        self._ending = Ending(TerminalState.RUNNING, "more may be written")
+        self._ending_since = self._heard = self._evaluated = self._looked = self._due = now
+        self._dirty, self._cost = False, 0.0
+        self._glance = Glance()
+        self._closed: set[str] = set()
+        self._notes: list[str] = []
+        if self.resumed:
+            for finding in self.analysis.findings():
+                self.standing.add(finding)
+
+    # What comes in
+
+    def take(self, chunk: Chunk) -> None:
+        """The next bytes of a stream."""
+        if chunk.last:
+            self._closed.add(chunk.stream.name)
+        if not chunk.data:
+            return
+        try:
+            batch = self.analysis.take(chunk)
+        except StoreError as error:  # raised before anything of the chunk was read
+            self._forgo(error)
+            batch = self.analysis.take(chunk)
+        self._heard, self._dirty = self.steady(), True
+        self.recent.feed(chunk, batch.first_line)
+        self.pulse.feed(chunk, batch, self._heard)
+
+    def note(self, text: str) -> None:
+        """A word about the source, to be told with the next tick."""
+        self._notes.append(text)
+
+    def reach(self, *, ok: bool, note: str) -> list[Event]:
+        """Whether the source answers."""
+        if ok == (not self.unreachable):
+            return []
+        words = ["reachable", "unreachable, state unknown"]
+        before, now = words if not ok else reversed(words)
+        note = note.removesuffix(", state unknown")
+        self.unreachable = "" if ok else (note or "the source does not answer")
+        return [Turned(self.target, self.clock(), now, before, note)]
+
+    @property
+    def wake(self) -> float:
+        """Seconds until the next tick is of use."""
+        times = [self._looked + LOOK]
+        if self.caught_up:
+            times += [self._due, *self.standing.due]
+            if self._dirty:
+                times.append(self._evaluated + self._pause)
+        return 0.0 if self.over else max(0.0, min(times) - self.steady())
+
+    @property
+    def _pause(self) -> float:
+        """Judging takes at most a fifth of the time."""
+        return min(1.0, 4 * self._cost)
+
+    # What comes out
+
+    def baseline(self) -> list[Event]:
+        """The first report, once everything that was there has been read."""
+        now = self.steady()
+        self.caught_up = True
+        list(self.treatment.look(now))
+        self._evaluate(now, at_once=True)
+        if self._ending.state in OPEN:
+            for at in (now - self.age, now):
+                self.analysis.tick(at, 2 * self.cadence.interval)
+            self._evaluate(now, at_once=True)
+        self._ending_since = now - self.age
+        process = self.treatment.process
+        began = Began(
+            self.target, self.clock(), self.run, len(self.pulse.places), process,
+            "" if process or self.body is None else "no process found",
+            self.pulse.form, self.pulse.evidence, self.resumed,
+        )  # fmt: skip
+        self._glance = self._now()
+        standing = [f for f in self.standing.open if f.role is not Role.FOLLOW_ON]
+        told = [self._found(f, "new") for f in standing]
+        return [began, self._report(now, first=True), *told, *self._treat(now)]
+
+    def tick(self) -> list[Event]:
+        """Everything that is due now."""
+        if self.over or not self.caught_up:
+            return []
+        now = self.steady()
+        events: list[Event] = [Noted(self.target, self.clock(), n) for n in self._notes]
+        self._notes.clear()
+        looking = now - self._looked >= LOOK
+        if looking:
+            self._looked = now
+            events += self.treatment.look(now)
+            if self._ending.state in OPEN and not self.unreachable:
+                self._dirty |= self.analysis.tick(now, 2 * self.cadence.interval)
+        judging = self._dirty and now - self._evaluated >= self._pause
+        if judging or self.standing.ripe(now):
+            events += self._evaluate(now)
+        if looking or events:
+            events += self._treat(now)
+        if not self.over:
+            self._quicken(now, events)
+            if now >= self._due:
+                events.append(self._report(now))
+        return events
+
+    def _treat(self, now: float) -> list[Event]:
+        """What the state of things asks for, the end included."""
+        if self.once:
+            return self.finish("one look (--once)")
+        if self._closed and self._closed >= set(self.pulse.places):
+            return self.finish("the input has ended")
+        if self.unreachable:
+            return []
+        name = max(self.pulse.places, key=lambda n: self.pulse.places[n].heard, default="")
+        line = self.pulse.places[name].lines if name else 0
+        course = Course(self._ending, self._ending_since, self._heard, name, line)
+        events = list(self.treatment.treat(now, course))
+        if self.treatment.stop:
+            events += self.finish(self.treatment.stop)
+        return events
+
+    def _evaluate(self, now: float, *, at_once: bool = False) -> list[Event]:
+        """Judge what was read; what is new, has changed or is gone."""
+        begun = self.steady()
+        self._dirty, self._evaluated = False, now
+        changes = self.standing.update(self.analysis.findings(), now, at_once=at_once)
+        ending = self.analysis.ending(live=True)
+        if ending.state is not self._ending.state:
+            self._ending_since = now
+        self._ending = ending
+        self._cost = self.steady() - begun
+        return [self._found(finding, change) for change, finding in changes]
+
+    def _found(self, finding: Finding, change: str) -> Found:
+        """The finding with the line that it rests on and the last checkpoint before it."""
+        if not finding.evidence:
+            lines = self.cite({finding.stream: {finding.line}})
+            finding = replace(finding, evidence=tuple(lines.values()))
+        last = self.analysis.checkpoints.last(finding.step)
+        where = "" if last is None else last.path
+        if last is not None and last.step is not None:
+            where = f"step {last.step} ({last.path})"
+        return Found(self.target, self.clock(), finding, change, where)
+
+    # Reports
+
+    def _quicken(self, now: float, events: list[Event]) -> None:
+        """An anomaly or a change of state brings the next report forward."""
+        at = [i for i, e in enumerate(events) if isinstance(e, Found) and e.change == "new"]
+        if not at and not any(isinstance(e, Turned | Acted) for e in events):
+            return
+        found = events[at[-1]] if at else None
+        if self.cadence.interval > self.cadence.start:
+            self.cadence = replace(self.cadence, interval=self.cadence.start)
+            if isinstance(found, Found):
+                events[at[-1]] = replace(found, reset=self.cadence.start)
+        self._due = min(self._due, now + self.cadence.start)
+
+    def _report(self, now: float, *, first: bool = False) -> Progressed:
+        """One report, and when the next is due. What was read is stored with it."""
+        glance = self._now()
+        reasons, before = news(self._glance, glance), self.cadence.interval
+        if not first:
+            self.cadence = self.cadence.after(eventful=bool(reasons))
+        self._glance, self._due = glance, now + self.cadence.interval
+        self._store()
+        return replace(
+            self.peek(), next_in=self.cadence.interval, before=before, reasons=reasons, first=first,
+            full=not first and (self.cadence.full or bool({*reasons} - {"loss moved"})),
+        )  # fmt: skip
+
+    def peek(self) -> Progressed:
+        """How things are just now; no report, so the pace of reports stays as it is."""
+        now, outline, pulse = self.steady(), self.analysis.outline, self.pulse
+        metrics = {q: told for q in _SHOWN if (told := outline.latest(q)) is not None}
+        last = self.analysis.checkpoints.last()
+        running, left = self._ending.state in OPEN, max(0.0, self._due - now)
+        return Progressed(
+            self.target, self.clock(), self.state, outline.last_step, outline.total_steps, metrics,
+            pulse.speed(metrics.get("throughput")),
+            pulse.eta(outline.last_step, outline.total_steps) if running else None,
+            self.gpu() if self.gpu else None, left, left, losses=tuple(pulse.losses),
+            ranks=tuple((n, p.rank, p.step, now - p.heard) for n, p in pulse.places.items()),
+            standing=self.standing.open, lines=self.analysis.coverage.lines,
+            checkpoint=last.path if last else "",
+        )  # fmt: skip
+
+    def _now(self) -> Glance:
+        loss = self.analysis.outline.latest("loss")
+        epoch = None if self.pulse.epoch is None else int(self.pulse.epoch)
+        return Glance(
+            frozenset(self.standing.seen), None if loss is None else loss[1],
+            (epoch, self.analysis.outline.segments), self.state,
+        )  # fmt: skip
+
+    @property
+    def state(self) -> str:
+        """How run, process and source are, in words."""
+        if self.unreachable:
+            return "unreachable, state unknown"
+        process = self.treatment.process
+        run = str(self._ending.state)
+        return run if process is None or process.alive else f"{run}, process {process.state}"
+
+    # The history, and the final word
+
+    def _store(self) -> None:
+        try:
+            self.analysis.flush()
+        except StoreError as error:
+            self._forgo(error)
+
+    def _forgo(self, error: StoreError) -> None:
+        self.unstored = str(error)
+        self.note(f"no history from here on: {error}")
+        self.analysis.forgo()
+
+    def finish(self, why: str) -> list[Event]:
+        """The final word. Afterwards nothing more comes."""
+        if self.over:
+            return []
+        self.over = True
+        ended = partial(
+            self.treatment.ended, unreachable=self.unreachable, closed=bool(self._closed)
+        )
+        try:
+            summary = self.analysis.finish(cite=self.cite, ending=ended)
+        except StoreError as error:
+            self._forgo(error)
+            summary = self.analysis.summary(cite=self.cite, ending=ended(self._ending))
+        for finding in summary.findings:
+            self.standing.add(finding)
+        told = summary.as_dict()
+        stored = self.analysis.stored and not self.unstored
+        commands = [f"runwatch show {self.run}"] if stored else []
+        document = artifact(
+            told, list(self.standing.seen.values()), target_type=self.target_type,
+            began=self.began, ended=self.clock(), why=why,
+            commands=[*proposals(self.treatment.proposed), *commands],
+        )  # fmt: skip
+        return [Ended(self.target, self.clock(), told, document, why, bool(self.unreachable))]
+
+    def cite(self, wanted: Mapping[str, Iterable[int]]) -> dict[tuple[str, int], str]:
+        """The wanted lines of those that came last."""
+        found = self.recent.cite({name: set(lines) for name, lines in wanted.items()})
+        return {place: plain(line) for place, line in found.items()}

@@ -1,0 +1,69 @@
+"""`runwatch watch` of a log on another host, whose SSH server is killed and started again."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.ingest.server import Server
+from tests.monitor.live import Training, Watcher, progress, state, steps
+
+pytest.importorskip("asyncssh")
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server that the settings of a home of our own call `gpu-box`."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    made = Server(folder)
+    made.start()
+    (tmp_path / ".ssh").mkdir(mode=0o700)
+    (tmp_path / ".ssh" / "config").write_text(made.config.read_text())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    yield made
+    made.kill()
+
+
+def test_a_lost_connection_is_unknown_and_then_goes_on(server: Server, tmp_path: Path) -> None:
+    """No line is lost or doubled over the break, and meanwhile nothing is called bad."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    training = Training(
+        tmp_path,
+        [*steps(1, 30), {"wait": str(one)}, *steps(31, 60), {"wait": str(two)},
+         *steps(61, 100), "Training finished"],
+    )  # fmt: skip
+    training.start()
+    watcher = Watcher(
+        f"gpu-box:{training.log}", "--interval", "0.5", "--max-interval", "1",
+        folder=tmp_path / "out", reap=training.process.poll if training.process else None,
+    )  # fmt: skip
+    try:
+        assert "Connecting to gpu-box" in watcher.until(state("note"))["why"]
+        watcher.until(progress(30))
+        server.kill()
+        watcher.until(state("unreachable"))
+        one.touch()
+        server.start()
+        watcher.until(progress(60))
+        two.touch()
+        assert watcher.end() == 0
+        last = watcher.events[-1]
+        assert (101, "GO", []) == (last["lines"], last["decision"], last["findings"])
+    finally:
+        watcher.close()
+        training.stop()
+
+
+def test_one_look_at_a_host_that_does_not_answer_is_unknown(server: Server, tmp_path: Path) -> None:
+    """Code 3, and never a stop."""
+    server.kill()
+    watcher = Watcher("gpu-box:/var/log/train.log", "--once", folder=tmp_path / "out")
+    try:
+        assert watcher.end() == 3
+        last = watcher.events[-1]
+        assert ("UNKNOWN", "CONTINUE") == (last["terminal_state"], last["judgement"])
+        assert "state unknown" in json.dumps(watcher.events)
+    finally:
+        watcher.close()

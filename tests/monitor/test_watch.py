@@ -1,0 +1,340 @@
+"""A watched run, walked through with a clock that we move."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from runwatch.cadence import Cadence
+from runwatch.chunk import Chunk, Stream
+from runwatch.event import Acted, Acting, Began, Ended, Event, Found, Progressed, Turned
+from runwatch.finding import State
+from runwatch.ingest.process import Process
+from runwatch.parse.knowledge import builtin
+from runwatch.pipeline import Analysis
+from runwatch.remedy import Allowed
+from runwatch.watch import Watch
+
+START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+STREAM = Stream("train.log")
+
+
+@dataclass
+class Trainer:
+    """A process that we let live and die, and that remembers what was done to it."""
+
+    vitals: Process | None = field(
+        default_factory=lambda: Process(7, "python", command=("python", "train.py"))
+    )
+    done: list[str] = field(default_factory=list)
+
+    def look(self) -> Process | None:
+        """How we say it is."""
+        return self.vitals
+
+    def start(self, command: str) -> str:
+        """It lives again, with the next number."""
+        self.done.append(command)
+        assert self.vitals is not None
+        self.vitals = replace(self.vitals, pid=self.vitals.pid + 1, state="running", exit_code=None)
+        return f"started as process {self.vitals.pid}"
+
+    def end(self) -> str:
+        """Remembered only."""
+        self.done.append("end")
+        return "ended"
+
+    def run(self, command: str) -> str:
+        """Remembered only."""
+        self.done.append(command)
+        return "done"
+
+    def dies(self, state: str = "gone", code: int | None = None) -> None:
+        """From the next look on."""
+        assert self.vitals is not None
+        self.vitals = replace(self.vitals, state=state, exit_code=code)
+
+
+class Bench:
+    """A watch and its clock."""
+
+    def __init__(self, process: Trainer | None = None, **wishes: Any) -> None:
+        self.now = 1000.0
+        self.read = 0
+        analysis = Analysis(
+            "run", "train.log", store=None, clock=lambda: START, knowledge=builtin()
+        )
+        self.watch = Watch(
+            "train.log", "run", analysis, self.clock, lambda: self.now,
+            body=process, **{"cadence": Cadence.of(30, 300), **wishes},
+        )  # fmt: skip
+
+    def clock(self) -> datetime:
+        """Wall time that goes with the steady clock."""
+        return START + timedelta(seconds=self.now - 1000)
+
+    def say(self, *lines: str) -> None:
+        """The log grows by these lines."""
+        data = "".join(f"{line}\n" for line in lines).encode()
+        self.watch.take(Chunk(STREAM, data, self.read))
+        self.read += len(data)
+
+    def baseline(self) -> list[Event]:
+        """Everything was read that was there."""
+        return self.watch.baseline()
+
+    def after(self, seconds: float) -> list[Event]:
+        """Everything that is told in the next seconds, ticking as the loop would."""
+        events, until = [], self.now + seconds
+        while not self.watch.over and self.now < until:
+            self.now = min(until, self.now + max(0.01, self.watch.wake))
+            events += self.watch.tick()
+        return events
+
+
+def steps(first: int, last: int, loss: float = 2.0) -> list[str]:
+    return [f"step {i}/1000 | loss {loss} | lr 1e-4" for i in range(first, last + 1)]
+
+
+def of(kind: type, events: list[Event]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_the_baseline_tells_process_format_and_step() -> None:
+    """In that order, and the first report with it."""
+    bench = Bench(Trainer())
+    bench.say(*steps(1, 50))
+    began, report = bench.baseline()
+    assert isinstance(began, Began)
+    assert isinstance(report, Progressed)
+    assert (7, "fields between bars") == (began.process and began.process.pid, began.form)
+    assert began.evidence.startswith("train.log:1: step 1/1000")
+    assert (50, 1000, True, 30.0) == (report.step, report.total, report.first, report.next_in)
+
+
+def test_reports_get_rarer_while_nothing_happens() -> None:
+    """30, then 45, 67.5 … seconds apart; every fifth is a full one."""
+    bench = Bench(Trainer())
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    reports = []
+    for i in range(51, 131):
+        bench.say(*steps(i, i))
+        reports += of(Progressed, bench.after(10))
+    assert [45.0, 67.5, 101.25, 151.875, 227.8125] == [r.next_in for r in reports[:5]]
+    assert [False, False, False, False, True] == [r.full for r in reports[:5]]
+    gaps = [(b.at - a.at).total_seconds() for a, b in pairwise(reports)]
+    assert gaps == pytest.approx([45, 67.5, 101.25, 151.875, 227.8125][: len(gaps)], abs=1)
+
+
+def test_an_anomaly_is_told_at_once_and_brings_the_next_report_forward() -> None:
+    """Within the time that half a traceback would need, not at the next report."""
+    bench = Bench(Trainer())
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    bench.after(200)
+    told = bench.now
+    bench.say("step 51/1000 | loss nan | lr 1e-4", "step 52/1000 | loss nan | lr 1e-4")
+    events = bench.after(31)
+    (found,) = of(Found, events)
+    assert (found.at - bench.clock()).total_seconds() == pytest.approx(-31, abs=0.1)
+    assert (30.0, "nan_loss") == (found.reset, found.finding.kind)
+    assert "step 51/1000 | loss nan | lr 1e-4" in found.finding.evidence
+    report = of(Progressed, events)[0]
+    assert report.at <= START + timedelta(seconds=told - 1000 + 30.1)
+    assert "anomaly" in report.reasons
+
+
+def test_a_loss_that_moves_or_a_new_epoch_starts_the_pace_over() -> None:
+    """At the next report, which is when it is seen."""
+    bench = Bench(Trainer())
+    bench.say("epoch 1 step 1/1000 | loss 2.0")
+    bench.baseline()
+    bench.after(76)
+    bench.say("epoch 1 step 2/1000 | loss 1.5")
+    (report,) = of(Progressed, bench.after(68))
+    assert (("loss moved",), 30.0) == (report.reasons, report.next_in)
+    bench.say("epoch 2 step 3/1000 | loss 1.5")
+    (report,) = of(Progressed, bench.after(30.1))
+    assert (("new stage",), True) == (report.reasons, report.full)
+
+
+def test_half_a_traceback_is_no_news() -> None:
+    """What is gone again when the rest comes is never told."""
+    bench = Bench(Trainer(), allowed=Allowed(fix=False))
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    bench.say("Traceback (most recent call last):", '  File "train.py", line 3, in <module>')
+    bench.now += 0.01
+    events = bench.watch.tick()
+    bench.say("    step()", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB")
+    events += bench.after(1)
+    assert ["cuda_oom"] == [e.finding.kind for e in of(Found, events)]
+
+
+def test_a_finding_that_is_overcome_is_told_as_changed() -> None:
+    """By its id, once."""
+    bench = Bench(Trainer())
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    bench.say("RuntimeError: connection reset by peer")
+    bench.after(1)
+    bench.say(*steps(51, 60))
+    events = of(Found, bench.after(1))
+    assert {("changed", State.RECOVERED)} == {(e.change, e.finding.state) for e in events} or (
+        events == []
+    )
+
+
+def test_a_clean_exit_is_success() -> None:
+    """Also where the log has no closing words, if the exit code is known."""
+    process = Trainer()
+    bench = Bench(process)
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    process.dies(code=0)
+    (ended,) = of(Ended, bench.after(5))
+    assert ("SUCCEEDED", "GO") == (ended.summary["terminal_state"], ended.summary["decision"])
+
+
+def test_a_process_that_may_have_finished_is_not_started_again() -> None:
+    """Gone without a word and without an announced end: a person has to look."""
+    process = Trainer()
+    bench = Bench(process)
+    bench.say(*(f"step {i} | loss 2.0" for i in range(1, 50)))
+    bench.baseline()
+    process.dies()
+    events = bench.after(5)
+    assert [] == process.done
+    (found,) = of(Found, events)
+    assert ("process_crash", "low") == (found.finding.kind, found.finding.confidence)
+    (asking,) = of(Acting, events)
+    assert "--yes restart" in asking.remedy.why
+
+
+def test_a_crash_is_answered_three_times_and_no_more() -> None:
+    """Each announced before it is done; the fourth time a person is asked."""
+    process = Trainer()
+    bench = Bench(process)
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    events: list[Event] = []
+    for _ in range(4):
+        process.dies(code=1)
+        events += bench.after(3)
+    assert ["python train.py"] * 3 == process.done
+    assert [False, False, False, True] == [e.remedy.asks for e in of(Acting, events)]
+    order = [type(e) for e in events if isinstance(e, Acting | Acted)]
+    assert [Acting, Acted] * 3 + [Acting] == order
+    (ended,) = of(Ended, events)
+    assert ("FAILED", "NO-GO") == (ended.summary["terminal_state"], ended.summary["decision"])
+    assert 3 == len(ended.summary["actions"])
+    assert {"restart"} == {a["kind"] for a in ended.artifact["actions"]}
+
+
+def test_progress_beyond_the_failure_restores_the_budget() -> None:
+    """A run that comes a bit further each time is helped each time."""
+    process = Trainer()
+    bench = Bench(process)
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    for i in range(6):
+        process.dies(code=1)
+        bench.after(3)
+        bench.say(*steps(51 + 10 * i, 60 + 10 * i))
+        bench.after(3)
+    assert 6 == len(process.done)
+    assert not bench.watch.over
+
+
+def test_a_zombie_is_ended_and_started_again() -> None:
+    """It will never write again."""
+    process = Trainer()
+    bench = Bench(process)
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    process.dies("zombie")
+    events = bench.after(3)
+    assert ["end", "python train.py"] == process.done
+    assert ["process running → process zombie", "process zombie → process running"] == [
+        f"{e.before} → {e.state}" for e in of(Turned, events)
+    ]
+
+
+def test_an_ending_in_words_has_to_stand_for_a_while() -> None:
+    """A failure that the run overcomes does not end the watch."""
+    bench = Bench(settle=30.0)
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    bench.say("Traceback (most recent call last):", '  File "t.py", line 1, in f',
+              "RuntimeError: worker lost")  # fmt: skip
+    assert [] == of(Ended, bench.after(50))
+    bench.say(*steps(51, 70))
+    assert [] == of(Ended, bench.after(100))
+    bench.say("Traceback (most recent call last):", '  File "t.py", line 1, in f',
+              "RuntimeError: worker lost")  # fmt: skip
+    (ended,) = of(Ended, bench.after(61))
+    assert "FAILED" == ended.summary["terminal_state"]
+
+
+def test_out_of_reach_is_unknown_and_never_bad() -> None:
+    """No stall and no stop while the source does not answer; it is told when it does again."""
+    bench = Bench()
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    (lost,) = bench.watch.reach(ok=False, note="unreachable since 10:00")
+    assert isinstance(lost, Turned)
+    assert "unreachable, state unknown" == lost.state
+    events = bench.after(5000)
+    assert [] == of(Found, events) + of(Ended, events)
+    assert {"unreachable, state unknown"} == {e.state for e in of(Progressed, events)}
+    (back,) = bench.watch.reach(ok=True, note="")
+    assert isinstance(back, Turned)
+    assert "reachable" == back.state
+    bench.watch.reach(ok=False, note="again")
+    (ended,) = of(Ended, bench.watch.finish("interrupted"))
+    assert ended.unreachable
+    assert ("UNKNOWN", "CONTINUE") == (
+        ended.summary["terminal_state"], ended.summary["judgement"]
+    )  # fmt: skip
+
+
+def test_silence_is_judged_by_the_runs_own_pace() -> None:
+    """Lines every 10 seconds, then none: told after the patience, withdrawn when it goes on."""
+    bench = Bench(Trainer(), cadence=Cadence.of(30, 300, backoff=False))
+    bench.say(*steps(1, 1))
+    bench.baseline()
+    for i in range(2, 40):
+        bench.say(*steps(i, i))
+        assert [] == of(Found, bench.after(10))
+    (found,) = of(Found, bench.after(120))
+    assert ("stalled", "new", 39) == (found.finding.kind, found.change, found.finding.step)
+    bench.say(*steps(40, 41))
+    (found,) = of(Found, bench.after(3))
+    assert ("changed", State.RECOVERED) == (found.change, found.finding.state)
+
+
+def test_a_log_that_starts_over_goes_on_under_its_name() -> None:
+    """Its lines count on, the cut-off last line of the old text is dropped."""
+    bench = Bench()
+    bench.say(*steps(1, 30))
+    bench.watch.take(Chunk(STREAM, b"step 31/1000 | lo", bench.read))
+    bench.read = 0
+    bench.say(*steps(31, 40))
+    bench.baseline()
+    (ended,) = bench.watch.finish("interrupted")
+    assert isinstance(ended, Ended)
+    assert (40, 40) == (ended.summary["lines"], ended.summary["steps"]["last"])
+    assert "2.0" == str(ended.summary["final_metrics"]["loss"])
+
+
+def test_a_pipe_that_ends_ends_the_watch() -> None:
+    """At once, whatever was said last."""
+    bench = Bench()
+    bench.say(*steps(1, 30))
+    bench.baseline()
+    bench.watch.take(Chunk(STREAM, b"", bench.read, last=True))
+    (ended,) = of(Ended, bench.after(2))
+    assert "the input has ended" == ended.why
