@@ -128,11 +128,12 @@ _GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
 _OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
 
 
-def fold(findings: Sequence[Finding], ending: Ending) -> Verdict:
+def fold(findings: Sequence[Finding], ending: Ending, *, written: bool = True) -> Verdict:
     """One answer from all findings and the ending that the text tells.
 
-    The root is the earliest cause: a loss that was no number before the crash outranks the crash,
-    unless the crash has a cause of its own. What recovered asks for nothing.
+    Where nothing is `written` yet the answer is to wait. The root is the earliest cause: a loss
+    that was no number before the crash outranks the crash, unless the crash has a cause of its
+    own. What recovered asks for nothing.
     """
     standing = [
         f for f in findings if f.state is not State.RECOVERED and f.role is not Role.FOLLOW_ON
@@ -145,7 +146,17 @@ def fold(findings: Sequence[Finding], ending: Ending) -> Verdict:
         ending = _wrecked(ending, wreck)
     if root is None and ending.state not in _GOOD:
         root = _gravest(standing)
+    if root is None and not written and ending.state in _OPEN:
+        return _nothing(ending)
     return _verdict(root, findings, ending)
+
+
+def _nothing(ending: Ending) -> Verdict:
+    """An empty log says neither that the run is well nor that it is not."""
+    return Verdict(
+        Judgement.WAIT, Decision.CONDITIONAL, "low", None, "nothing is in the log yet",
+        ("look again later, or check that this is the log of the run",), ending,
+    )  # fmt: skip
 
 
 def _ended_it(finding: Finding, ending: Ending) -> bool:

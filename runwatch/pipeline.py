@@ -142,7 +142,8 @@ class Analysis:
         `ending` is how it ended where one knows more than its log tells."""
         found = _evident(self.findings(), cite)
         ending = ending or self.ending()
-        verdict = judgement.fold(found, ending)
+        written = self._parser.coverage.lines > 0
+        verdict = judgement.fold(found, ending, written=written)
         best = self.checkpoints.best(_wrecked_at(verdict))
         return Summary(
             run=self._run,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runwatch.chunk import Chunk, Cursor
+from runwatch.errors import StoreError
 from runwatch.ingest import open_source
 from runwatch.ingest.cited import cited
 from runwatch.ingest.source import Source
@@ -75,29 +76,37 @@ def scan(
     progress: Watch | None = None,
     clock: Callable[[], datetime],
     formats: Iterable[Path] = (),
+    lost: Callable[[StoreError], None] | None = None,
 ) -> Summary:
     """Read a run, judge it, and keep what was found.
 
     With a store, a run that was scanned before is updated: read on where it grew, read anew where
     it is another file. `formats` are users' own files of formats. Raises InputError where the
     target cannot be read, FormatError where a file of formats breaks its own samples, StoreError
-    where the history cannot be written (what had been stored stays as it was).
+    where the history cannot be used (what had been stored stays as it was), unless there is
+    someone to tell that it is `lost`: then the run is judged without it.
     """
     named = Target.parse(target)
     run = run_id(named, clock)
     knowledge = Knowledge.with_own(formats)
-    past = None if store is None else _usable(store.past(run), named)
+    try:
+        past = None if store is None else _usable(store.past(run), named)
+    except StoreError as error:
+        if lost is None:
+            raise
+        lost(error)
+        past = store = None
     source = open_source(named)
     if past is not None:
         analysis = Analysis(
             run, target, store=store, clock=clock, knowledge=knowledge, state=past.state
         )
         try:
-            return _through(analysis, named, source, past.cursors, progress)
+            return _through(analysis, named, source, past.cursors, progress, lost)
         except _StartedOverError:
             source = open_source(named)  # another file of the same name: read it from the start
     analysis = Analysis(run, target, store=store, clock=clock, knowledge=knowledge)
-    return _through(analysis, named, source, {}, progress)
+    return _through(analysis, named, source, {}, progress, lost)
 
 
 def run_id(target: Target, clock: Callable[[], datetime]) -> str:
@@ -148,6 +157,7 @@ def _through(
     source: Source,
     cursors: Mapping[str, Cursor],
     progress: Watch | None,
+    lost: Callable[[StoreError], None] | None,
 ) -> Summary:
     """Read the source from the cursors to its end and sum up."""
     gauge = _Gauge(progress)
@@ -158,7 +168,10 @@ def _through(
             begun.add(name)
             if name in cursors and chunk.offset != cursors[name].offset:
                 raise _StartedOverError
-        analysis.take(chunk)
+        try:
+            analysis.take(chunk)
+        except StoreError as error:
+            _go_on(analysis, error, lost)
         gauge.show(chunk, analysis.coverage.lines)
 
     def cite(wanted: Mapping[str, set[int]]) -> Mapping[tuple[str, int], str]:
@@ -166,4 +179,18 @@ def _through(
             return {}
         return {place: plain(text) for place, text in cited(open_source(target), wanted).items()}
 
-    return analysis.finish(source.skipped, cite)
+    try:
+        return analysis.finish(source.skipped, cite)
+    except StoreError as error:
+        _go_on(analysis, error, lost)
+        return analysis.finish(source.skipped, cite)
+
+
+def _go_on(
+    analysis: Analysis, error: StoreError, lost: Callable[[StoreError], None] | None
+) -> None:
+    """Without a history, if somebody is told of it: what was read is not lost with it."""
+    if lost is None:
+        raise error
+    analysis.forgo()
+    lost(error)

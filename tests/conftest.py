@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # a test states facts, not times
+settings.load_profile("untimed")
 
 ROOT = Path(__file__).parent.parent
 

@@ -125,3 +125,9 @@ def test_the_next_steps_begin_with_the_root() -> None:
     """What to do first is what the root asks for."""
     verdict = fold([found("throughput_drop", 3), CRASHED], CRASH)
     assert verdict.next_steps[0].startswith("look at the exception")
+
+
+def test_an_empty_log_asks_to_wait() -> None:
+    """It says neither that the run is well nor that it is not; an ending is an answer."""
+    assert answer(fold([], UNKNOWN, written=False)) == ("WAIT", "CONDITIONAL", None)
+    assert answer(fold([], DONE, written=False)) == ("CONTINUE", "GO", None)

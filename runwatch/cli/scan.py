@@ -66,24 +66,27 @@ def _scan(
     """The runs that could be read, and what went wrong by path; both may hold the same path."""
     from runwatch.cli import complain
 
-    runs, errors = [], []
+    runs: list[dict[str, Any]] = []
+    errors: list[tuple[str, RunwatchError]] = []
     store = None if options.no_store else _store(options.db)
     for path in options.paths:
-        while True:
-            try:
-                runs.append(_summary(path, store, own_formats(options.formats)))
-                break
-            except RunwatchError as error:
-                errors.append((path, error))
-                complain(error, path)
-                # A history out of reach must not hide the answer; standard input comes only once.
-                if not isinstance(error, StoreError) or store is None or path == "-":
-                    break
-                store = None
+        lost: list[StoreError] = []
+        wrong: list[RunwatchError] = []
+        try:
+            runs.append(_summary(path, store, own_formats(options.formats), lost))
+        except RunwatchError as error:
+            wrong.append(error)
+        for told in (*lost, *wrong):
+            errors.append((path, told))
+            complain(told, path)
+        store = None if lost else store
     return runs, errors
 
 
-def _summary(path: str, store: "Store | None", formats: list[Path]) -> dict[str, Any]:
+def _summary(
+    path: str, store: "Store | None", formats: list[Path], lost: list[StoreError]
+) -> dict[str, Any]:
+    """The run; a history that cannot be used goes to `lost` and does not hide the answer."""
     from datetime import UTC, datetime
 
     from runwatch.cli.report.progress import Bar
@@ -91,8 +94,9 @@ def _summary(path: str, store: "Store | None", formats: list[Path]) -> dict[str,
 
     with Bar(path) as bar:
         summary = scan(
-            path, store=store, progress=bar, clock=lambda: datetime.now(UTC), formats=formats
-        )
+            path, store=store, progress=bar, clock=lambda: datetime.now(UTC), formats=formats,
+            lost=lost.append,
+        )  # fmt: skip
         return summary.as_dict()
 
 

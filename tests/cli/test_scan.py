@@ -1,6 +1,8 @@
 """`runwatch scan` from words to answer, with all rooms behind it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,3 +102,23 @@ def test_a_history_out_of_reach_does_not_hide_the_answer(
     assert document["runs"][0]["root_cause"]["rank"] == 5
     assert [error["exit_code"] for error in document["errors"]] == [3]
     assert err.startswith("error: ")
+
+
+def test_what_came_by_pipe_is_told_without_a_history(home: Path) -> None:
+    """Standard input comes only once, so a broken history must not cost it."""
+    (home / "history.duckdb").write_bytes(b"this is no database" * 999)
+    log = (Path(EXAMPLE) / "rank_5" / "stderr.log").read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-m", "runwatch", "scan", "-", "--json"], input=log, capture_output=True
+    )
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["runs"][0]["root_cause"]["kind"] == "cuda_oom"
+
+
+def test_a_history_that_fails_while_it_is_written_is_told(home: Path) -> None:
+    """The disk may fill up in the middle of a scan: here no file may grow beyond 8 blocks."""
+    command = f'ulimit -f 8; exec "{sys.executable}" -m runwatch scan "{EXAMPLE}" --json'
+    done = subprocess.run(["sh", "-c", command], capture_output=True)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith(b"error: ")
+    assert json.loads(done.stdout)["runs"][0]["root_cause"]["rank"] == 5

@@ -104,7 +104,7 @@ def test_the_allowance_is_free() -> None:
     assert advance([level + 0.9 * spread] * 50, 0, past).index == 50
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(values=VALUES, start=st.integers(0, 450))
 def test_the_compiled_twin_is_the_same(values: list[float], start: int) -> None:
     """The compiled kernel gives the same alarm and the same past, to the last bit."""

@@ -36,7 +36,7 @@ def test_where_the_bytes_are_cut_does_not_matter(cuts: list[int]) -> None:
 
 
 @given(PIECES, CUTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_order_of_lines_makes_cuts_matter(pieces: list[bytes], cuts: list[int]) -> None:
     """The same holds for any jumble of lines, torn bytes and control characters."""
     data = b"".join(pieces)
@@ -44,7 +44,6 @@ def test_no_order_of_lines_makes_cuts_matter(pieces: list[bytes], cuts: list[int
 
 
 @given(CUTS)
-@settings(deadline=None)
 def test_a_reader_goes_on_from_its_cursor(cuts: list[int]) -> None:
     """Stopped anywhere, its past written as JSON and read by another parser, nothing is lost or
     read twice."""
@@ -66,7 +65,7 @@ def test_a_reader_goes_on_from_its_cursor(cuts: list[int]) -> None:
     st.binary(max_size=200),
     st.lists(st.tuples(st.integers(0, len(MIXED) - 1), st.integers(0, 255)), max_size=40),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_bytes_make_it_raise(junk: bytes, changes: list[tuple[int, int]]) -> None:
     """Bytes changed anywhere in a log are read as far as they can be."""
     data = bytearray(MIXED)

@@ -81,14 +81,14 @@ def logs(draw: st.DrawFn) -> bytes:
 
 
 @given(logs(), st.lists(st.integers(0, 4000), max_size=4))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_replay_says_what_reading_says(data: bytes, cuts: list[int]) -> None:
     """On any log, however it is cut."""
     assert told(data, replay=False) == told(data, replay=True, cuts=tuple(cuts))
 
 
 @given(st.lists(st.integers(0, 3 * len(MIXED)), max_size=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_replay_goes_through_every_dialect(cuts: list[int]) -> None:
     """A mixture of dialects read three times over gives the same both ways."""
     data = 3 * (MIXED + b"\n")
@@ -118,7 +118,7 @@ def test_a_rank_of_its_own_for_each_stream() -> None:
 
 
 @given(logs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_counting_without_keeping_is_the_same(data: bytes) -> None:
     """A tally filled by replay is the one filled line by line, sums to the last bit."""
     tallies = []

@@ -122,9 +122,7 @@ def test_replaced_is_not_doubled(store: Store) -> None:
     assert list(store.query(counts).columns[0].to_pylist()) == [2, 2, 1, 1]
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8)
 @given(st.sets(st.integers(1, 19), max_size=4), st.booleans())
 def test_where_the_flushes_are_cut_does_not_matter(
     tmp_path_factory: pytest.TempPathFactory, cuts: set[int], again: bool

@@ -76,7 +76,7 @@ def draw_note(i: int) -> bool:
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(records=logs(), cuts=st.sets(st.integers(0, 200), max_size=8))
 def test_cut_anywhere(name: str, records: list[Record], cuts: set[int]) -> None:
     """Where the stream is cut changes nothing, also when the past goes through JSON at each cut."""
@@ -91,7 +91,7 @@ def test_cut_anywhere(name: str, records: list[Record], cuts: set[int]) -> None:
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(records=logs())
 def test_line_by_line(name: str, records: list[Record]) -> None:
     """Tailing line by line equals scanning at once."""
@@ -103,7 +103,7 @@ def test_line_by_line(name: str, records: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(records=logs())
 def test_findings_cite_lines_that_exist(name: str, records: list[Record]) -> None:
     """Every finding begins and ends on a line of the log, and has advice and a message."""

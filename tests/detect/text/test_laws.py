@@ -14,9 +14,7 @@ from tests.detect.text.stories import STORIES
 
 LINES = [line for s in catalog().signatures.values() for line in (*s.fires, *s.silent)]
 LINES += [line for story in STORIES for line in story.log.splitlines()]
-SETTINGS = settings(
-    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+SETTINGS = settings(max_examples=40, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def told(detector: Detector) -> object:
