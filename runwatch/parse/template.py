@@ -223,7 +223,10 @@ def _slot(
     """A number: a slot where it comes out as it is, free digits where it means nothing."""
     text = m.group()
     as_it_stands = Fixed(text, bytes(len(text)))
-    roles = _roles_of(line, m, _other(text), base, probe)
+    other = _other(text)
+    if float(other) == float(text):
+        return as_it_stands  # both beyond what a float holds: where it goes cannot be seen
+    roles = _roles_of(line, m, other, base, probe)
     if roles is None:
         return as_it_stands
     free = m.group(2) is not None and _safe(line, m)

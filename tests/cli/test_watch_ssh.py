@@ -63,7 +63,7 @@ def test_one_look_at_a_host_that_does_not_answer_is_unknown(server: Server, tmp_
     try:
         assert watcher.end() == 3
         last = watcher.events[-1]
-        assert ("UNKNOWN", "CONTINUE") == (last["terminal_state"], last["judgement"])
+        assert ("UNKNOWN", "WAIT") == (last["terminal_state"], last["judgement"])
         assert "state unknown" in json.dumps(watcher.events)
     finally:
         watcher.close()

@@ -145,3 +145,10 @@ def test_bytes_that_are_no_text_are_the_same(line: bytes) -> None:
     """Torn characters and NULs go the same way on both paths."""
     data = b"".join(line % i for i in range(9))
     assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_number_beyond_a_float_teaches_nothing() -> None:
+    """Another one in its place would be 0 as well, which says nothing of where the number goes."""
+    line = b"step=%d loss=%s lr=0.1\n"
+    data = b"".join(line % (i, b"1e-400") for i in range(4)) + line % (4, b"1.5")
+    assert told(data, replay=False) == told(data, replay=True)
