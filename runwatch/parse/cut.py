@@ -36,12 +36,7 @@ class Cut:
 
     def feed(self, chunk: Chunk) -> Iterator[tuple[int, str]]:
         """The finished texts of the next bytes with their line numbers; `lines` grows meanwhile."""
-        if chunk.data and chunk.offset != self.offset + self.length:
-            self.tail, self.length = b"", 0  # another text: what was unfinished is gone
-        self.identity = chunk.identity or self.identity
-        data = chunk.data
-        if chunk.offset == 0 and not self.length:
-            data = data.removeprefix(_MARK)
+        data = self._joins(chunk)
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         text = (self.tail + data[:end]).decode("utf-8", "replace") if end else ""
         if end:
@@ -59,26 +54,33 @@ class Cut:
 
     def whole(self, chunk: Chunk, room: int) -> tuple[Spans | None, Chunk]:
         """The finished texts of the next bytes, and the chunk without them."""
-        data = chunk.data
+        data = self._joins(chunk)
         end = _last_end(data, len(data))
         if not end or self.length > len(self.tail):
             return None, chunk
-        marked = chunk.offset == 0 and not self.length and data.startswith(_MARK)
-        start = len(_MARK) * marked
-        first = _first_end(data, start)  # of the text that was begun before
+        first = _first_end(data)  # of the text that was begun before
         last = max(first, _last_end(data, max(first, len(data) - room)))
         view = memoryview(data)
-        spans = Spans(self.tail + data[start:first], view[first:last], view[last:end])
+        spans = Spans(self.tail + data[:first], view[first:last], view[last:end])
         self.tail, self.length = b"", 0
+        self.offset = chunk.offset + len(chunk.data) - (len(data) - end)
+        return spans, replace(chunk, data=data[end:], offset=self.offset)
+
+    def _joins(self, chunk: Chunk) -> bytes:
+        """The next bytes without a mark in front; what they do not continue is gone."""
+        if chunk.data and chunk.offset != self.offset + self.length:
+            self.tail, self.length = b"", 0
         self.identity = chunk.identity or self.identity
-        rest = replace(chunk, data=data[end:], offset=chunk.offset + end)
-        return spans, rest
+        if chunk.offset == 0 and not self.length:
+            return chunk.data.removeprefix(_MARK)
+        return chunk.data
 
     def give_up(self) -> Iterator[tuple[int, str]]:
         """The unfinished text, at the true end of the input."""
         if self.tail:
             self.lines += 1
             yield self.lines, self.tail.decode("utf-8", "replace")
+        self.tail, self.length = b"", 0
 
     @property
     def cursor(self) -> Cursor:
@@ -95,8 +97,8 @@ def _last_end(data: bytes, limit: int) -> int:
     return max(data.rfind(b"\n", 0, limit), data.rfind(b"\r", 0, limit)) + 1
 
 
-def _first_end(data: bytes, start: int) -> int:
+def _first_end(data: bytes) -> int:
     """Behind the first end of a text; there is one."""
-    newline = data.find(b"\n", start)
-    turn = data.find(b"\r", start, newline if newline >= 0 else len(data))
+    newline = data.find(b"\n")
+    turn = data.find(b"\r", 0, newline if newline >= 0 else len(data))
     return (turn if turn >= 0 else newline) + 1

@@ -152,3 +152,27 @@ def test_a_number_beyond_a_float_teaches_nothing() -> None:
     line = b"step=%d loss=%s lr=0.1\n"
     data = b"".join(line % (i, b"1e-400") for i in range(4)) + line % (4, b"1.5")
     assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_another_text_does_not_go_on_where_the_old_one_stopped() -> None:
+    """A file that is replaced leaves a line unfinished, on both paths."""
+    old = Chunk(RUN, b"step=1 loss=2.5\nstep=2 los", 0)
+    new = Chunk(RUN, b"step=1 loss=3.5\nstep=2 loss=3.0\n", 0)
+
+    def read(*, replay: bool) -> list[Any]:
+        parser = Parser(replay=replay)
+        batches = [parser.feed(old), parser.feed(new), parser.finish(RUN)]
+        return [row for batch in batches for row in rows(batch.points)]
+
+    assert read(replay=True) == read(replay=False)
+    assert [row[6] for row in read(replay=False)] == ["2.5", "3.5", "3.0"]
+
+
+def test_an_unfinished_line_is_given_up_once() -> None:
+    """What ends twice says nothing the second time."""
+    for replay in (False, True):
+        parser = Parser(replay=replay)
+        parser.feed(Chunk(RUN, b"step=1 loss=2.5\nstep=2 loss=2.0", 0))
+        assert parser.finish(RUN).points.num_rows == 1
+        assert parser.finish(RUN).points.num_rows == 0
+        assert parser.coverage.lines == 2
