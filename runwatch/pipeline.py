@@ -10,6 +10,7 @@ from runwatch.chunk import Chunk, Stream
 from runwatch.detect import Faults, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.signatures import watchwords
+from runwatch.errors import StoreError
 from runwatch.finding import Finding
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, Verdict
@@ -39,7 +40,12 @@ class Analysis:
     With a store, what was read is kept together with where to go on and what was learned; `state`
     is what a former pass kept. A watcher adds what it did (`actions`) and what it saw beside the
     log (`extra`). The same chunks cut in other places give the same answers.
+
+    `lost` is told when the history cannot be written, and the analysis goes on without one; where
+    nobody is to be told, the StoreError is raised.
     """
+
+    lost: Callable[[StoreError], None] | None = None
 
     def __init__(
         self, run: str, target: str, *, store: "Store | None", clock: Callable[[], datetime],
@@ -72,14 +78,13 @@ class Analysis:
         """Read the next bytes of a stream; now and then, what was read is stored.
 
         A stream that starts over (rotated, truncated, replaced) goes on under its name: its lines
-        count on, and an unfinished last line of the old text is dropped. A StoreError comes before
-        anything of the chunk is read.
+        count on, and an unfinished last line of the old text is dropped.
         """
         name = chunk.stream.name
-        self._streams[name] = chunk.stream
         over = chunk.data and self._ends.get(name, chunk.offset) != chunk.offset
         if over or self._pending_points >= _FLUSH_POINTS:
             self.flush()  # rows of an unfinished line belong to the text that is gone
+        self._streams[name] = chunk.stream
         if chunk.data:
             self._ends[name] = chunk.offset + len(chunk.data)
         batch = self._parser.feed(chunk)
@@ -108,10 +113,6 @@ class Analysis:
     def stored(self) -> bool:
         """Whether what is read is kept in a history."""
         return self._store is not None
-
-    def forgo(self) -> None:
-        """Go on without a history, as it cannot be written."""
-        self._store, self._pending, self._pending_points = None, [], 0
 
     def finish(
         self, skipped: Iterable[Skipped] = (), cite: Cite | None = None, *,
@@ -183,10 +184,16 @@ class Analysis:
         if self._store is None:
             return
         cursors = {name: self._parser.cursor(stream) for name, stream in self._streams.items()}
-        self._store.flush(
-            self._run, self._target, self._pending, cursors, state,
-            None if summary is None else summary.as_dict(), fresh=self._fresh,
-        )  # fmt: skip
+        try:
+            self._store.flush(
+                self._run, self._target, self._pending, cursors, state,
+                None if summary is None else summary.as_dict(), fresh=self._fresh,
+            )  # fmt: skip
+        except StoreError as error:
+            if self.lost is None:
+                raise
+            self._store = None
+            self.lost(error)
         self._fresh, self._pending, self._pending_points = False, [], 0
 
     def _ranked(self, finding: Finding) -> Finding:

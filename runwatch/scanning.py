@@ -96,17 +96,22 @@ def scan(
             raise
         lost(error)
         past = store = None
+
+    def through(source: Source, past: "Past | None") -> Summary:
+        analysis = Analysis(
+            run, target, store=store, clock=clock, knowledge=knowledge,
+            state=None if past is None else past.state,
+        )  # fmt: skip
+        analysis.lost = lost
+        return _through(analysis, named, source, {} if past is None else past.cursors, progress)
+
     source = open_source(named)
     if past is not None:
-        analysis = Analysis(
-            run, target, store=store, clock=clock, knowledge=knowledge, state=past.state
-        )
         try:
-            return _through(analysis, named, source, past.cursors, progress, lost)
+            return through(source, past)
         except _StartedOverError:
             source = open_source(named)  # another file of the same name: read it from the start
-    analysis = Analysis(run, target, store=store, clock=clock, knowledge=knowledge)
-    return _through(analysis, named, source, {}, progress, lost)
+    return through(source, None)
 
 
 def run_id(target: Target, clock: Callable[[], datetime]) -> str:
@@ -157,7 +162,6 @@ def _through(
     source: Source,
     cursors: Mapping[str, Cursor],
     progress: Watch | None,
-    lost: Callable[[StoreError], None] | None,
 ) -> Summary:
     """Read the source from the cursors to its end and sum up."""
     gauge = _Gauge(progress)
@@ -168,10 +172,7 @@ def _through(
             begun.add(name)
             if name in cursors and chunk.offset != cursors[name].offset:
                 raise _StartedOverError
-        try:
-            analysis.take(chunk)
-        except StoreError as error:
-            _go_on(analysis, error, lost)
+        analysis.take(chunk)
         gauge.show(chunk, analysis.coverage.lines)
 
     def cite(wanted: Mapping[str, set[int]]) -> Mapping[tuple[str, int], str]:
@@ -179,18 +180,4 @@ def _through(
             return {}
         return {place: plain(text) for place, text in cited(open_source(target), wanted).items()}
 
-    try:
-        return analysis.finish(source.skipped, cite)
-    except StoreError as error:
-        _go_on(analysis, error, lost)
-        return analysis.finish(source.skipped, cite)
-
-
-def _go_on(
-    analysis: Analysis, error: StoreError, lost: Callable[[StoreError], None] | None
-) -> None:
-    """Without a history, if somebody is told of it: what was read is not lost with it."""
-    if lost is None:
-        raise error
-    analysis.forgo()
-    lost(error)
+    return analysis.finish(source.skipped, cite)

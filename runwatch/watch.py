@@ -68,6 +68,7 @@ class Watch:
         self._glance = Glance()
         self._closed: set[str] = set()
         self._notes: list[str] = []
+        self.analysis.lost = self._lost
         if self.resumed:
             for finding in self.analysis.findings():
                 self.standing.add(finding)
@@ -80,11 +81,7 @@ class Watch:
             self._closed.add(chunk.stream.name)
         if not chunk.data:
             return
-        try:
-            batch = self.analysis.take(chunk)
-        except StoreError as error:  # raised before anything of the chunk was read
-            self._forgo(error)
-            batch = self.analysis.take(chunk)
+        batch = self.analysis.take(chunk)
         self._heard, self._dirty = self.steady(), True
         self.recent.feed(chunk, batch.first_line)
         self.pulse.feed(chunk, batch, self._heard)
@@ -92,6 +89,10 @@ class Watch:
     def note(self, text: str) -> None:
         """A word about the source, to be told with the next tick."""
         self._notes.append(text)
+
+    def _noted(self) -> list[Event]:
+        notes, self._notes = self._notes, []
+        return [Noted(self.target, self.clock(), text) for text in notes]
 
     def reach(self, *, ok: bool, note: str) -> list[Event]:
         """Whether the source answers."""
@@ -147,8 +148,7 @@ class Watch:
         if self.over or not self.caught_up:
             return []
         now = self.steady()
-        events: list[Event] = [Noted(self.target, self.clock(), n) for n in self._notes]
-        self._notes.clear()
+        events = self._noted()
         looking = now - self._looked >= LOOK
         if looking:
             self._looked = now
@@ -226,7 +226,7 @@ class Watch:
         if not first:
             self.cadence = self.cadence.after(eventful=bool(reasons))
         self._glance, self._due = glance, now + self.cadence.interval
-        self._store()
+        self.analysis.flush()
         return replace(
             self.peek(), next_in=self.cadence.interval, before=before, reasons=reasons, first=first,
             full=not first and (self.cadence.full or bool({*reasons} - {"loss moved"})),
@@ -267,16 +267,9 @@ class Watch:
 
     # The history, and the final word
 
-    def _store(self) -> None:
-        try:
-            self.analysis.flush()
-        except StoreError as error:
-            self._forgo(error)
-
-    def _forgo(self, error: StoreError) -> None:
+    def _lost(self, error: StoreError) -> None:
         self.unstored = str(error)
         self.note(f"no history from here on: {error}")
-        self.analysis.forgo()
 
     def finish(self, why: str) -> list[Event]:
         """The final word. Afterwards nothing more comes."""
@@ -286,22 +279,18 @@ class Watch:
         ended = partial(
             self.treatment.ended, unreachable=self.unreachable, closed=bool(self._closed)
         )
-        try:
-            summary = self.analysis.finish(cite=self.cite, ending=ended)
-        except StoreError as error:
-            self._forgo(error)
-            summary = self.analysis.summary(cite=self.cite, ending=ended(self._ending))
+        summary = self.analysis.finish(cite=self.cite, ending=ended)
         for finding in summary.findings:
             self.standing.add(finding)
         told = summary.as_dict()
-        stored = self.analysis.stored and not self.unstored
-        commands = [f"runwatch show {self.run}"] if stored else []
+        commands = [f"runwatch show {self.run}"] if self.analysis.stored else []
         document = artifact(
             told, list(self.standing.seen.values()), target_type=self.target_type,
             began=self.began, ended=self.clock(), why=why,
             commands=[*proposals(self.treatment.proposed), *commands],
         )  # fmt: skip
-        return [Ended(self.target, self.clock(), told, document, why, bool(self.unreachable))]
+        ended_now = Ended(self.target, self.clock(), told, document, why, bool(self.unreachable))
+        return [*self._noted(), ended_now]
 
     def cite(self, wanted: Mapping[str, Iterable[int]]) -> dict[tuple[str, int], str]:
         """The wanted lines of those that came last."""
