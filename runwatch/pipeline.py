@@ -17,6 +17,7 @@ from runwatch.judgement import Ending, Verdict
 from runwatch.outline import Outline
 from runwatch.parse import Coverage as Read
 from runwatch.parse import Parser
+from runwatch.parse.clean import plain
 from runwatch.parse.knowledge import Knowledge
 from runwatch.records import Batch
 from runwatch.redact import redact
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
 STATE_VERSION = 1  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
+_SHOWN = 1_000  # characters of a cited line; sources give some more
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
 NO_RANK = "undetermined: the lines name no rank"
 
 Cite = Callable[[Mapping[str, set[int]]], Mapping[tuple[str, int], str]]
-"""Gives the text of wanted lines, by (stream, line number)."""
+"""Gives wanted lines as they came, by (stream, line number)."""
 
 
 class Analysis:
@@ -87,9 +89,7 @@ class Analysis:
         self._streams[name] = chunk.stream
         if chunk.data:
             self._ends[name] = chunk.offset + len(chunk.data)
-        batch = self._parser.feed(chunk)
-        self._see(batch)
-        return batch
+        return self._see(self._parser.feed(chunk))
 
     def tick(self, now: float, patience: float) -> bool:
         """Tell that time has passed: `now` in seconds of a steady clock.
@@ -103,7 +103,8 @@ class Analysis:
     def findings(self) -> list[Finding]:
         """Everything that stands now, each with its rank or a word on why none can be told."""
         told = [f for detector in self._detectors for f in detector.findings()]
-        return [self._ranked(f) for f in [*told, *self.extra]]
+        found = [self._ranked(f) for f in [*told, *self.extra]]
+        return [replace(f, message=redact(f.message)) for f in found]  # it may name a metric
 
     def flush(self) -> None:
         """Store what was read so far, with where to go on and what was learned, at once."""
@@ -141,7 +142,7 @@ class Analysis:
     ) -> Summary:  # fmt: skip
         """The run as it stands. `cite` gives the lines that findings of the numbers rest on;
         `ending` is how it ended where one knows more than its log tells."""
-        found = _evident(self.findings(), cite)
+        found = evident(self.findings(), cite)
         ending = ending or self.ending()
         written = self._parser.coverage.lines > 0
         verdict = judgement.fold(found, ending, written=written)
@@ -158,11 +159,12 @@ class Analysis:
             findings=tuple(sorted(found, key=_order)),
             checks=tuple(detector.check() for detector in self._detectors),
             final_metrics=self.outline.final_metrics(),
-            best_checkpoint=None if best is None else redact(best.path),
+            best_checkpoint=None if best is None else best.path,
             actions=tuple(self.actions),
         )
 
-    def _see(self, batch: Batch) -> None:
+    def _see(self, batch: Batch) -> Batch:
+        batch = batch.redacted()  # nothing behind here has a secret to tell
         self.outline.feed(batch)
         self.checkpoints.feed(batch)
         for detector in self._detectors:
@@ -170,6 +172,7 @@ class Analysis:
         if self._store is not None:
             self._pending.append(self._worth_keeping(batch))
             self._pending_points += batch.points.num_rows
+        return batch
 
     def _worth_keeping(self, batch: Batch) -> Batch:
         """The batch with no more lines of note than are stored of one stream."""
@@ -244,8 +247,8 @@ def covered(read: Read, skipped: Iterable[Skipped]) -> Coverage:
     )  # fmt: skip
 
 
-def _evident(found: list[Finding], cite: Cite | None) -> list[Finding]:
-    """The findings, those of the numbers with the line that they rest on."""
+def evident(found: list[Finding], cite: Cite | None) -> list[Finding]:
+    """The findings, those of the numbers with the line that they rest on, fit to be shown."""
     wanted: dict[str, set[int]] = {}
     for finding in found:
         if not finding.evidence:
@@ -256,9 +259,14 @@ def _evident(found: list[Finding], cite: Cite | None) -> list[Finding]:
     return [
         finding
         if finding.evidence or (finding.stream, finding.line) not in lines
-        else replace(finding, evidence=(lines[finding.stream, finding.line],))
+        else replace(finding, evidence=(_shown(lines[finding.stream, finding.line]),))
         for finding in found
     ]
+
+
+def _shown(line: str) -> str:
+    """The beginning of a line, without secrets: one that is cut short lies behind what is shown."""
+    return redact(plain(line))[:_SHOWN]
 
 
 def _order(finding: Finding) -> tuple[int, int, str, int]:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from runwatch.chunk import Chunk
 from runwatch.records import Batch
+from runwatch.redact import redact
 
 _TIMES = 64  # pairs of step and time that the pace is taken from
 _LOSSES = 120  # values of the loss that a sparkline may show
@@ -105,7 +106,7 @@ class Pulse:
         if 0 <= (place := line - batch.first_line) < len(lines):
             text = lines[place].rsplit(b"\r", 1)[-1].decode("utf-8", "replace").strip()
             self.form = form_of(text, drawn=b"\r" in lines[place])
-            self.evidence = f"{batch.stream.name}:{line}: {text[:_SHOWN]}"
+            self.evidence = f"{batch.stream.name}:{line}: {redact(text)[:_SHOWN]}"
 
     @property
     def pace(self) -> float | None:

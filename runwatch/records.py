@@ -5,11 +5,13 @@ note: whatever a failure signature might be in, and what stands around it. Both 
 stream; `Batch` says which.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
 from runwatch.chunk import Stream
+from runwatch.redact import redact
 
 WORD: pa.DataType = pa.dictionary(pa.int32(), pa.string())
 TIME: pa.DataType = pa.timestamp("us", tz="UTC")
@@ -61,3 +63,15 @@ class Batch:
     progress: dict[int | None, tuple[int, int]] = field(default_factory=dict)
     total_steps: int | None = None
     total_epochs: int | None = None
+
+    def redacted(self) -> "Batch":
+        """The batch with lines of note that hold no secrets."""
+        lines = self.lines
+        if not lines.num_rows:
+            return self
+        for name in ("text", "raw"):
+            column: Any = lines.column(name)
+            texts = [redact(text) for text in column.to_pylist()]
+            at = lines.schema.get_field_index(name)
+            lines = lines.set_column(at, LINES.field(name), pa.array(texts, pa.string()))
+        return replace(self, lines=lines)

@@ -14,7 +14,6 @@ from runwatch.ingest import open_source
 from runwatch.ingest.cited import cited
 from runwatch.ingest.source import Source
 from runwatch.parse import Parser
-from runwatch.parse.clean import plain
 from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import STATE_VERSION, Analysis, covered
 from runwatch.records import Batch
@@ -178,6 +177,6 @@ def _through(
     def cite(wanted: Mapping[str, set[int]]) -> Mapping[tuple[str, int], str]:
         if target.kind is Kind.STANDARD_INPUT:
             return {}
-        return {place: plain(text) for place, text in cited(open_source(target), wanted).items()}
+        return cited(open_source(target), wanted)
 
     return analysis.finish(source.skipped, cite)

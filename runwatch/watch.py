@@ -3,7 +3,7 @@
 The clocks are passed in, so every path can be walked in a test without sleeping.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -15,8 +15,7 @@ from runwatch.errors import StoreError
 from runwatch.event import Acted, Began, Ended, Event, Found, Noted, Progressed, Turned
 from runwatch.finding import Finding, Role
 from runwatch.judgement import Ending, TerminalState
-from runwatch.parse.clean import plain
-from runwatch.pipeline import Analysis
+from runwatch.pipeline import Analysis, evident
 from runwatch.pulse import Pulse
 from runwatch.recent import Recent
 from runwatch.remedy import Allowed, Body, proposals
@@ -196,9 +195,7 @@ class Watch:
 
     def _found(self, finding: Finding, change: str) -> Found:
         """The finding with the line that it rests on and the last checkpoint before it."""
-        if not finding.evidence:
-            lines = self.cite({finding.stream: {finding.line}})
-            finding = replace(finding, evidence=tuple(lines.values()))
+        (finding,) = evident([finding], self.recent.cite)
         last = self.analysis.checkpoints.last(finding.step)
         where = "" if last is None else last.path
         if last is not None and last.step is not None:
@@ -279,7 +276,7 @@ class Watch:
         ended = partial(
             self.treatment.ended, unreachable=self.unreachable, closed=bool(self._closed)
         )
-        summary = self.analysis.finish(cite=self.cite, ending=ended)
+        summary = self.analysis.finish(cite=self.recent.cite, ending=ended)
         for finding in summary.findings:
             self.standing.add(finding)
         told = summary.as_dict()
@@ -291,8 +288,3 @@ class Watch:
         )  # fmt: skip
         ended_now = Ended(self.target, self.clock(), told, document, why, bool(self.unreachable))
         return [*self._noted(), ended_now]
-
-    def cite(self, wanted: Mapping[str, Iterable[int]]) -> dict[tuple[str, int], str]:
-        """The wanted lines of those that came last."""
-        found = self.recent.cite({name: set(lines) for name, lines in wanted.items()})
-        return {place: plain(line) for place, line in found.items()}

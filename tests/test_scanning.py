@@ -1,5 +1,6 @@
 """A run at rest, with a history that fails on the way."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,3 +69,25 @@ def test_where_nobody_is_told_the_error_is_raised(folder: Path) -> None:
     """A caller that wants the history learns that there is none."""
     with pytest.raises(StoreError, match="no room is left"):
         read(folder, Failing(folder.parent / "h.duckdb", 1))
+
+
+SECRET = "hunter2hunter2"
+LEAKING = f"""step=1 loss=2.5 url=https://u:{SECRET}@h/x
+step=2 loss=nan password={SECRET}
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+RuntimeError: {"x" * 560} failed for https://u:{SECRET}@h/x api_key={SECRET}
+"""
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_secret_in_the_log_is_told_nowhere(tmp_path: Path, stored: bool) -> None:
+    """Neither by a line of note that is cut short, nor by one that is read again to be cited."""
+    log = tmp_path / "train.log"
+    log.write_text(LEAKING)
+    store = Store(tmp_path / "h.duckdb") if stored else None
+    first = read(log, store)
+    assert {item["kind"] for item in first["findings"]} == {"nan_loss", "python_exception"}
+    assert all(item["evidence"] for item in first["findings"])
+    assert "hunter" not in json.dumps(first)
+    assert json.dumps(read(log, store)) == json.dumps(first)

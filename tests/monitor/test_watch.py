@@ -338,3 +338,14 @@ def test_a_pipe_that_ends_ends_the_watch() -> None:
     bench.watch.take(Chunk(STREAM, b"", bench.read, last=True))
     (ended,) = of(Ended, bench.after(2))
     assert "the input has ended" == ended.why
+
+
+def test_events_hold_no_secrets() -> None:
+    """Neither those of the numbers, nor those of the text, nor the line that shows the format."""
+    bench = Bench()
+    bench.say("step 1/1000 | loss 2.0 | url https://u:hunter2@h/x")
+    bench.say("step 2/1000 | loss nan | url https://u:hunter2@h/x")
+    bench.say("RuntimeError: api_key=hunter2hunter2")
+    told = [*bench.baseline(), *bench.watch.finish("enough")]
+    assert of(Found, told)
+    assert "hunter" not in repr(told)
