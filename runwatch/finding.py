@@ -5,6 +5,8 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
 
+NO_RANK = "undetermined: the lines name no rank"
+
 
 class Severity(StrEnum):
     """How much it matters, from a note to a dead run."""

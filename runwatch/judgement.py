@@ -124,8 +124,8 @@ def rule(kind: str) -> Rule:
     )
 
 
-_GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
-_OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
+GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
+OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
 
 
 def fold(findings: Sequence[Finding], ending: Ending, *, written: bool = True) -> Verdict:
@@ -144,9 +144,9 @@ def fold(findings: Sequence[Finding], ending: Ending, *, written: bool = True) -
     if wreck and wreck is not fault and (fault is None or _explains(wreck, fault)):
         root = wreck
         ending = _wrecked(ending, wreck)
-    if root is None and ending.state not in _GOOD:
+    if root is None and ending.state not in GOOD:
         root = _gravest(standing)
-    if root is None and not written and ending.state in _OPEN:
+    if root is None and not written and ending.state in OPEN:
         return _nothing(ending)
     return _verdict(root, findings, ending)
 
@@ -181,7 +181,7 @@ def _explains(earlier: Finding, fault: Finding) -> bool:
 
 
 def _wrecked(ending: Ending, wreck: Finding) -> Ending:
-    if ending.state in (*_GOOD, TerminalState.CANCELLED):
+    if ending.state in (*GOOD, TerminalState.CANCELLED):
         reason = f"{rule(wreck.kind).title.lower()}; {ending.reason}"
         return replace(ending, state=TerminalState.FAILED, reason=reason)
     return ending
@@ -205,7 +205,7 @@ def _asks(finding: Finding) -> Judgement:
 
 def _verdict(root: Finding | None, findings: Sequence[Finding], ending: Ending) -> Verdict:
     judgement = _asks(root) if root else Judgement.CONTINUE
-    if root is None and ending.state not in (*_GOOD, *_OPEN):
+    if root is None and ending.state not in (*GOOD, *OPEN):
         judgement = Judgement.STOP
     decision = _decision(judgement, ending)
     reason = root.message if root else ending.reason
@@ -221,11 +221,11 @@ def _verdict(root: Finding | None, findings: Sequence[Finding], ending: Ending) 
 
 
 def _decision(judgement: Judgement, ending: Ending) -> Decision:
-    if ending.state in _GOOD:
+    if ending.state in GOOD:
         return Decision.GO
     if judgement is Judgement.STOP:
         return Decision.NO_GO
-    if judgement is Judgement.WAIT or ending.state in _OPEN:
+    if judgement is Judgement.WAIT or ending.state in OPEN:
         return Decision.CONDITIONAL
     return Decision.NO_GO
 
@@ -233,7 +233,7 @@ def _decision(judgement: Judgement, ending: Ending) -> Decision:
 def _confidence(root: Finding | None, ending: Ending) -> str:
     if root:
         return root.confidence
-    if ending.state in _OPEN:
+    if ending.state in OPEN:
         return "low"
     return "high" if ending.line else "medium"
 
@@ -243,7 +243,7 @@ def _steps(root: Finding | None, findings: Sequence[Finding], ending: Ending) ->
     kinds = [root.kind] if root else []
     kinds += [f.kind for f in findings if f.state in (State.OPEN, State.PROGRESSED)]
     steps = [step for kind in dict.fromkeys(kinds) for step in _first_look(kind)]
-    if not steps and ending.state in _OPEN:
+    if not steps and ending.state in OPEN:
         steps = ["nothing to do; look again later"]
     return tuple(dict.fromkeys(steps))[:6]
 

@@ -21,7 +21,7 @@ from runwatch.event import Event, Noted
 from runwatch.ingest import open_source
 from runwatch.ingest.following import Following, open_following
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import STATE_VERSION, Analysis
+from runwatch.pipeline import Analysis, resumable
 from runwatch.remedy import Allowed
 from runwatch.scanning import run_id
 from runwatch.target import Kind, Target
@@ -64,7 +64,7 @@ class Watched:
         past: Past | None = None
         if store is not None:
             try:
-                past = _usable(store.past(self._run))
+                past = resumable(store.past(self._run))
             except StoreError as error:
                 self._store, self.unstored = None, str(error)
         self._past = past
@@ -247,13 +247,6 @@ async def watch_all(watched: Sequence[Watched], stop: asyncio.Event) -> AsyncIte
         for one in watched:
             for event in one.stop():
                 yield event
-
-
-def _usable(past: "Past | None") -> "Past | None":
-    """What is known of a run, if one can go on from it."""
-    if past is None or past.state.get("version") != STATE_VERSION:
-        return None
-    return past
 
 
 def _has_ended(past: "Past") -> bool:

@@ -11,7 +11,7 @@ from runwatch.detect import Faults, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.signatures import watchwords
 from runwatch.errors import StoreError
-from runwatch.finding import Finding
+from runwatch.finding import NO_RANK, Finding
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, Verdict
 from runwatch.outline import Outline
@@ -24,13 +24,12 @@ from runwatch.redact import redact
 from runwatch.summary import Coverage, Summary
 
 if TYPE_CHECKING:
-    from runwatch.store import Store
+    from runwatch.store import Past, Store
 
 STATE_VERSION = 1  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _SHOWN = 1_000  # characters of a cited line; sources give some more
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
-NO_RANK = "undetermined: the lines name no rank"
 
 Cite = Callable[[Mapping[str, set[int]]], Mapping[tuple[str, int], str]]
 """Gives wanted lines as they came, by (stream, line number)."""
@@ -228,6 +227,11 @@ class Analysis:
         for detector in self._detectors:
             if detector.name in state["detectors"]:
                 detector.restore(state["detectors"][detector.name])
+
+
+def resumable(past: "Past | None") -> "Past | None":
+    """What is known of a run, if one can go on from it."""
+    return past if past is not None and past.state.get("version") == STATE_VERSION else None
 
 
 def _wrecked_at(verdict: Verdict) -> int | None:

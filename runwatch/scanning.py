@@ -15,7 +15,7 @@ from runwatch.ingest.cited import cited
 from runwatch.ingest.source import Source
 from runwatch.parse import Parser
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import STATE_VERSION, Analysis, covered
+from runwatch.pipeline import Analysis, covered, resumable
 from runwatch.records import Batch
 from runwatch.redact import redact
 from runwatch.summary import Coverage, Summary
@@ -35,7 +35,7 @@ class Progress:
     lines: int
 
 
-Watch = Callable[[Progress], None]
+Show = Callable[[Progress], None]
 
 
 class Reading:
@@ -47,7 +47,7 @@ class Reading:
     """
 
     def __init__(
-        self, target: str, progress: Watch | None = None, *, formats: Iterable[Path] = (),
+        self, target: str, progress: Show | None = None, *, formats: Iterable[Path] = (),
         year: int = 1970, tally: Tally | None = None,
     ) -> None:  # fmt: skip
         self._parser = Parser(year=year, knowledge=Knowledge.with_own(formats), tally=tally)
@@ -72,7 +72,7 @@ def scan(
     target: str,
     *,
     store: "Store | None" = None,
-    progress: Watch | None = None,
+    progress: Show | None = None,
     clock: Callable[[], datetime],
     formats: Iterable[Path] = (),
     lost: Callable[[StoreError], None] | None = None,
@@ -89,7 +89,7 @@ def scan(
     run = run_id(named, clock)
     knowledge = Knowledge.with_own(formats)
     try:
-        past = None if store is None else _usable(store.past(run), named)
+        past = None if store is None else resumable(store.past(run))
     except StoreError as error:
         if lost is None:
             raise
@@ -105,7 +105,7 @@ def scan(
         return _through(analysis, named, source, {} if past is None else past.cursors, progress)
 
     source = open_source(named)
-    if past is not None:
+    if past is not None and named.kind is not Kind.STANDARD_INPUT:
         try:
             return through(source, past)
         except _StartedOverError:
@@ -134,7 +134,7 @@ class _StartedOverError(Exception):
 class _Gauge:
     """Turns the positions of many streams into one progress."""
 
-    def __init__(self, progress: Watch | None) -> None:
+    def __init__(self, progress: Show | None) -> None:
         self._progress = progress
         self._streams: dict[str, tuple[int, int]] = {}
 
@@ -148,19 +148,12 @@ class _Gauge:
         self._progress(Progress(done, total, lines))
 
 
-def _usable(past: "Past | None", target: Target) -> "Past | None":
-    """What is known of a run, if one can go on from it."""
-    if past is None or target.kind is Kind.STANDARD_INPUT:
-        return None
-    return past if past.state.get("version") == STATE_VERSION else None
-
-
 def _through(
     analysis: Analysis,
     target: Target,
     source: Source,
     cursors: Mapping[str, Cursor],
-    progress: Watch | None,
+    progress: Show | None,
 ) -> Summary:
     """Read the source from the cursors to its end and sum up."""
     gauge = _Gauge(progress)

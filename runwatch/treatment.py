@@ -13,7 +13,7 @@ from runwatch.detect.exits import kind_of_exit
 from runwatch.event import Acted, Acting, Event, Found, Turned
 from runwatch.finding import Finding, Severity, State
 from runwatch.ingest.process import Process
-from runwatch.judgement import Ending, TerminalState, rule
+from runwatch.judgement import GOOD, OPEN, Ending, TerminalState, rule
 from runwatch.pipeline import Analysis
 from runwatch.remedy import (
     CANCEL,
@@ -33,8 +33,6 @@ from runwatch.standing import Course, Standing
 
 DRAIN = 1.0  # seconds without a line after which a dead process has said everything
 HOPELESS = 3.0  # times the silence of a stall after which nobody waits any longer
-GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
-OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
 _CALM = {"sleeping": "running"}  # states of a process that come and go
 _BLOCKED = 5  # looks in a row: reading from a disk is no news
 

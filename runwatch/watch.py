@@ -14,13 +14,13 @@ from runwatch.chunk import Chunk
 from runwatch.errors import StoreError
 from runwatch.event import Acted, Began, Ended, Event, Found, Noted, Progressed, Turned
 from runwatch.finding import Finding, Role
-from runwatch.judgement import Ending, TerminalState
+from runwatch.judgement import OPEN, Ending, TerminalState
 from runwatch.pipeline import Analysis, evident
 from runwatch.pulse import Pulse
 from runwatch.recent import Recent
 from runwatch.remedy import Allowed, Body, proposals
 from runwatch.standing import Course, Standing
-from runwatch.treatment import OPEN, Treatment
+from runwatch.treatment import Treatment
 from runwatch.vitals import Gpu
 
 LOOK = 1.0  # seconds between looks at the process and at silence

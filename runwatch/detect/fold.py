@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from runwatch.finding import Finding, Role, Severity, State
+from runwatch.finding import NO_RANK, Finding, Role, Severity, State
 from runwatch.judgement import rule
 
 
@@ -36,7 +36,7 @@ def finding(
         last_line=last_line,
         step=place["step"],
         rank=place["rank"],
-        rank_note="undetermined: the lines name no rank" if place["rank"] is None else "",
+        rank_note=NO_RANK if place["rank"] is None else "",
         time=stamp,
         advice=rule(kind).advice,
         confidence=confidence,

@@ -12,7 +12,8 @@ FEW = 20  # gaps before this run's own pace is known
 KEPT = 200  # gaps remembered
 WARMUP = 10.0  # times the patience, until then
 LONGEST_WARMUP = 600.0  # seconds
-TYPICAL, LONGEST = 5.0, 3.0
+TYPICAL = 5.0  # times the longest gap but one in a hundred
+LONGEST = 3.0  # times the longest gap that turned out well
 
 
 class Live:

@@ -6,16 +6,12 @@ import numpy as np
 
 from runwatch.detect.fold import finding
 from runwatch.detect.series import NOTHING, Ints, columns
-from runwatch.detect.silence import Live
+from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.records import Batch
 
-FEW = 20  # intervals before anything is judged
-KEPT = 200  # intervals remembered
 QUIET = 600.0  # seconds that are never a stall
-TYPICAL = 5.0  # times the longest but one in a hundred
-LONGEST = 3.0  # times the longest pause that turned out well
 
 
 class Detector:

@@ -134,6 +134,23 @@ def _significant(address, behind):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _raised_at(at, mantissa, power, negative, result):
+    """Take the exponent at an address, if there is one, and write the number down."""
+    if (byte_at(at) | 32) == 101:
+        sign = byte_at(at + 1)
+        start = at + 2 if sign == 43 or sign == 45 else at + 1
+        word = word_at(start)
+        count = digit_count(word)
+        if 0 < count < 8:
+            raised = np.int64(digit_value(word, count))
+            at = start + count
+            power += -raised if sign == 45 else raised
+    value = 0.0 if mantissa == 0 else scaled(mantissa, power)
+    put_double(result, -value if negative else value)
+    return at
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def number_at(address, result):
     """Read the number at an address into the double at `result`; the address behind it.
 
@@ -185,18 +202,7 @@ def _two_words_at(first, word, whole, negative, result):
     mantissa = mantissa * _WHOLE_TENS[count] + digit_value(more, count)
     power = whole - 7 - count
     at = first + 8 + count
-    if ((more >> np.uint64(8 * count)) & np.uint64(0xDF)) == 69:
-        sign = byte_at(at + 1)
-        start = at + 2 if sign == 43 or sign == 45 else at + 1
-        word = word_at(start)
-        count = digit_count(word)
-        if 0 < count < 8:
-            raised = np.int64(digit_value(word, count))
-            at = start + count
-            power += -raised if sign == 45 else raised
-    value = 0.0 if mantissa == 0 else scaled(mantissa, power)
-    put_double(result, -value if negative else value)
-    return at
+    return _raised_at(at, mantissa, power, negative, result)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -222,15 +228,4 @@ def _long_number_at(first, negative, result):
             power = start - at
     if at - first > 19 and _significant(first, at) > 19:
         return np.int64(0)
-    if (byte_at(at) | 32) == 101:
-        sign = byte_at(at + 1)
-        start = at + 2 if sign == 43 or sign == 45 else at + 1
-        word = word_at(start)
-        count = digit_count(word)
-        if 0 < count < 8:
-            raised = np.int64(digit_value(word, count))
-            at = start + count
-            power += -raised if sign == 45 else raised
-    value = 0.0 if mantissa == 0 else scaled(mantissa, power)
-    put_double(result, -value if negative else value)
-    return at
+    return _raised_at(at, mantissa, power, negative, result)

@@ -1,6 +1,5 @@
 """A watched run as plain lines: what has happened, with the time before it."""
 
-import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import singledispatchmethod
@@ -286,8 +285,3 @@ def host_of(target: str) -> str:
 
 
 Show = Callable[[Event], None]
-
-
-def stdout_lines(*, several: bool) -> Lines:
-    """Lines on standard output."""
-    return Lines(sys.stdout, several=several)
