@@ -1,6 +1,7 @@
 """What a summary tells of the numbers, kept while batches go by: steps, segments, last values."""
 
 import math
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Outline:
         ):
             if rank is not None:
                 self.ranks.add(rank)
-        for step, _ in batch.progress.values():
+        for step, _ in sorted(batch.progress.values(), key=itemgetter(1)):  # by line
             self.last_step = step
             self.first_step = step if self.first_step is None else min(step, self.first_step)
         points = batch.points
@@ -55,14 +56,15 @@ class Outline:
         metric, quantity = points.column("metric"), points.column("quantity")
         names, kinds = metric.dictionary.to_pylist(), quantity.dictionary.to_pylist()
         codes = metric.indices.to_numpy(zero_copy_only=False)[::-1]
-        shown, last = np.unique(codes, return_index=True)
-        for code, back in zip(shown.tolist(), last.tolist(), strict=True):
-            row = points.num_rows - 1 - back
-            kind = quantity.indices[row].as_py()
-            if kind is None or kinds[kind] not in _SHOWN or len(self._last) >= _MAX_SERIES:
+        _, last = np.unique(codes, return_index=True)
+        for back in -np.sort(-last):  # those that were reported last stand last
+            row = points.num_rows - 1 - int(back)
+            name, kind = names[metric.indices[row].as_py()], quantity.indices[row].as_py()
+            if kind is None or kinds[kind] not in _SHOWN:
                 continue
-            self._last.pop(names[code], None)
-            self._last[names[code]] = (kinds[kind], points.column("value")[row].as_py())
+            if self._last.pop(name, None) is None and len(self._last) >= _MAX_SERIES:
+                continue
+            self._last[name] = (kinds[kind], points.column("value")[row].as_py())
 
     @property
     def steps(self) -> Steps:

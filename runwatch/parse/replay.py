@@ -228,12 +228,14 @@ class Replay:
         if form in self._refused or self._linked(form, line):
             return
         count = self._seen[form] = self._seen.get(form, 0) + 1
+        if len(self._seen) > _MAX_SEEN:
+            self._seen.clear()
+        if len(self._refused) > _MAX_SEEN:
+            self._refused.clear()
         if count > _TRIES:
             self._refused.add(form)
             return
         if count < _TWICE:
-            if len(self._seen) > _MAX_SEEN:
-                self._seen.clear()
             return
         known = self._forms.setdefault(form, [])
         full = self._program.templates.used >= _MAX_TEMPLATES or len(known) >= _VARIANTS
