@@ -9,16 +9,19 @@ Exit codes: 0 continue, go, or simply worked; 1 stop, no-go; 2 wrong usage or un
 3 a source or the store could not be reached; 4 wait; 130 interrupted.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
-from runwatch.errors import RunwatchError, UsageError
+from runwatch.errors import InputError, RunwatchError, UsageError
 
 INTERRUPTED = 130
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; the console script passes it to the shell."""
+    if sys.stdout is None:  # closed by the shell (`>&-`): nothing can be written to this one
+        sys.stdout = open(os.devnull)  # noqa: SIM115
     try:
         code = _run(list(sys.argv[1:] if words is None else words))
         sys.stdout.flush()
@@ -31,6 +34,11 @@ def main(words: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_stdout()
         return 0
+    except OSError as error:  # what is read has errors of its own
+        _drop_stdout()
+        why = error if error.strerror else "standard output is closed"
+        complain(InputError(f"cannot write: {why}", hint="is the disk full?"))
+        return InputError.exit_code
     return code
 
 
@@ -101,7 +109,5 @@ def _unknown(word: str) -> UsageError:
 
 
 def _drop_stdout() -> None:
-    """The reader went away (`| head`): let the interpreter's last flush go nowhere, quietly."""
-    import os
-
+    """Nobody reads (`| head`): let the interpreter's last flush go nowhere, quietly."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

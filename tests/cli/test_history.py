@@ -102,3 +102,9 @@ def test_an_unknown_run_is_told(stored: Path, capsys: pytest.CaptureFixture[str]
     """Code 2 and where to look."""
     assert main(["show", "zzz"]) == 2
     assert "`runwatch runs` lists" in capsys.readouterr().err
+
+
+def test_a_heading_cannot_steer_the_terminal(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """A column is named by a query, which may come from anywhere."""
+    assert main(["sql", 'SELECT 1 AS "a\x1b[2Jb"']) == 0
+    assert b"\x1b" not in capsysbinary.readouterr().out

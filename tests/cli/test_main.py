@@ -10,6 +10,7 @@ import pytest
 import runwatch
 from runwatch.cli import main
 from runwatch.cli.words.grammar import names
+from tests.conftest import ROOT
 
 HEAVY = {"duckdb", "numba", "numpy", "orjson", "pyarrow", "polars", "regex", "rich", "shtab"}
 
@@ -118,3 +119,14 @@ def test_completion_knows_the_options(shell: str) -> None:
     done = run("completion", shell)
     assert done.returncode == 0
     assert {"scan", "no-store"} <= set(re.split(r"[^\w-]+|--", done.stdout))
+
+
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("words", ["scan examples/eight-ranks --no-store", "explain", "--help"])
+def test_an_answer_that_cannot_be_written_is_one_error(words: str, where: str) -> None:
+    """A full disk or a closed output says nothing of the run: code 2, never that of a stop."""
+    command = f'"{sys.executable}" -m runwatch {words} {where}'
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot write: ")
+    assert "Traceback" not in done.stderr

@@ -14,9 +14,10 @@ CELL = 60  # characters of a cell that people want to see
 
 def aligned(names: Sequence[str], rows: Sequence[Sequence[Any]], *, cell: int = CELL) -> str:
     """Columns under their names, numbers to the right; an empty cell is no value."""
+    names = [clean(name) for name in names]
     table = [[_cell(value, cell) for value in row] for row in rows]
     right = [_numeric([row[i] for row in rows]) for i in range(len(names))]
-    widths = [max(len(row[i]) for row in [list(names), *table]) for i in range(len(names))]
+    widths = [max(len(row[i]) for row in [names, *table]) for i in range(len(names))]
 
     def line(cells: Sequence[str]) -> str:
         parts = (
@@ -26,7 +27,7 @@ def aligned(names: Sequence[str], rows: Sequence[Sequence[Any]], *, cell: int = 
         return "  ".join(parts).rstrip()
 
     rule = "  ".join("─" * wide for wide in widths)
-    return "\n".join([line(list(names)), rule, *(line(row) for row in table)]) + "\n"
+    return "\n".join([line(names), rule, *(line(row) for row in table)]) + "\n"
 
 
 def brief(value: float) -> str:
