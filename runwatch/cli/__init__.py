@@ -34,12 +34,19 @@ def main(words: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_stdout()
         return 0
-    except OSError as error:  # what is read has errors of its own
-        _drop_stdout()
-        why = error if error.strerror else "standard output is closed"
-        complain(InputError(f"cannot write: {why}", hint="is the disk full?"))
+    except OSError as error:  # what is read and kept has errors of its own
+        if error.filename is None:
+            _drop_stdout()
+        complain(_failed(error))
         return InputError.exit_code
     return code
+
+
+def _failed(error: OSError) -> InputError:
+    why = error.strerror or "standard output is closed"
+    if error.filename is None:
+        return InputError(f"cannot write: {why}", hint="is the disk full?")
+    return InputError(f"{error.filename}: {why}", hint="check the file and its permissions")
 
 
 def complain(error: RunwatchError, about: str = "") -> None:
