@@ -15,8 +15,7 @@ from runwatch.finding import NO_RANK, Finding
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, Verdict
 from runwatch.outline import Outline
-from runwatch.parse import Coverage as Read
-from runwatch.parse import Parser
+from runwatch.parse import Account, Parser
 from runwatch.parse.clean import plain
 from runwatch.parse.knowledge import Knowledge
 from runwatch.records import Batch
@@ -71,9 +70,9 @@ class Analysis:
             self._restore(state)
 
     @property
-    def coverage(self) -> Read:
+    def account(self) -> Account:
         """What was read so far and what came of it."""
-        return self._parser.coverage
+        return self._parser.account
 
     def take(self, chunk: Chunk) -> Batch:
         """Read the next bytes of a stream; now and then, what was read is stored.
@@ -143,7 +142,7 @@ class Analysis:
         `ending` is how it ended where one knows more than its log tells."""
         found = evident(self.findings(), cite)
         ending = ending or self.ending()
-        written = self._parser.coverage.lines > 0
+        written = self._parser.account.lines > 0
         verdict = judgement.fold(found, ending, written=written)
         best = self.checkpoints.best(_wrecked_at(verdict))
         return Summary(
@@ -154,7 +153,7 @@ class Analysis:
             segments=self.outline.segments,
             terminal_state=(verdict.ending or ending).state,
             verdict=verdict,
-            coverage=covered(self._parser.coverage, skipped),
+            coverage=covered(self._parser.account, skipped),
             findings=tuple(sorted(found, key=_order)),
             checks=tuple(detector.check() for detector in self._detectors),
             final_metrics=self.outline.final_metrics(),
@@ -209,7 +208,7 @@ class Analysis:
         return {
             "version": STATE_VERSION,
             "parser": self._parser.state(),
-            "coverage": asdict(self._parser.coverage),
+            "coverage": asdict(self._parser.account),
             "outline": self.outline.state(),
             "checkpoints": self.checkpoints.state(),
             "actions": self.actions,
@@ -219,7 +218,7 @@ class Analysis:
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._parser.restore(state["parser"])
-        self._parser.coverage = Read(**state["coverage"])
+        self._parser.account = Account(**state["coverage"])
         self.outline.restore(state["outline"])
         self.checkpoints.restore(state.get("checkpoints", {"saved": [], "loss": {}}))
         self.actions = list(state.get("actions", ()))
@@ -240,7 +239,7 @@ def _wrecked_at(verdict: Verdict) -> int | None:
     return root.step if root is not None and judgement.rule(root.kind).wrecks else None
 
 
-def covered(read: Read, skipped: Iterable[Skipped]) -> Coverage:
+def covered(read: Account, skipped: Iterable[Skipped]) -> Coverage:
     """What was read and what was not, for people."""
     return Coverage(
         read.lines, read.bytes, read.points, read.metric_lines, read.oversized, read.unclear,

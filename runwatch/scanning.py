@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Headway:
     """How far a scan is, in stored bytes; `bytes_total` is 0 where nobody knows."""
 
     bytes_done: int
@@ -35,7 +35,7 @@ class Progress:
     lines: int
 
 
-Show = Callable[[Progress], None]
+Show = Callable[[Headway], None]
 
 
 class Reading:
@@ -60,12 +60,12 @@ class Reading:
             yield self._parser.feed(chunk)
             if chunk.last:
                 yield self._parser.finish(chunk.stream)
-            gauge.show(chunk, self._parser.coverage.lines)
+            gauge.show(chunk, self._parser.account.lines)
 
     @property
     def coverage(self) -> Coverage:
         """What was read so far and what came of it."""
-        return covered(self._parser.coverage, self._source.skipped)
+        return covered(self._parser.account, self._source.skipped)
 
 
 def scan(
@@ -145,7 +145,7 @@ class _Gauge:
         self._streams[chunk.stream.name] = (chunk.position, chunk.size)
         done = sum(position for position, _ in self._streams.values())
         total = sum(size for _, size in self._streams.values())
-        self._progress(Progress(done, total, lines))
+        self._progress(Headway(done, total, lines))
 
 
 def _through(
@@ -165,7 +165,7 @@ def _through(
             if name in cursors and chunk.offset != cursors[name].offset:
                 raise _StartedOverError
         analysis.take(chunk)
-        gauge.show(chunk, analysis.coverage.lines)
+        gauge.show(chunk, analysis.account.lines)
 
     def cite(wanted: Mapping[str, set[int]]) -> Mapping[tuple[str, int], str]:
         if target.kind is Kind.STANDARD_INPUT:

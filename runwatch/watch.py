@@ -241,7 +241,7 @@ class Watch:
             pulse.eta(outline.last_step, outline.total_steps) if running else None,
             self.gpu() if self.gpu else None, left, left, losses=tuple(pulse.losses),
             ranks=tuple((n, p.rank, p.step, now - p.heard) for n, p in pulse.places.items()),
-            standing=self.standing.open, lines=self.analysis.coverage.lines,
+            standing=self.standing.open, lines=self.analysis.account.lines,
             checkpoint=last.path if last else "",
         )  # fmt: skip
 

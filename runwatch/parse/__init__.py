@@ -3,7 +3,7 @@
 What is known of formats and names is data: `prefix.toml`, `metrics.toml`, `silence.toml`.
 """
 
-from runwatch.parse.ledger import Coverage
+from runwatch.parse.ledger import Account
 from runwatch.parse.parser import Parser
 
-__all__ = ["Coverage", "Parser"]
+__all__ = ["Account", "Parser"]

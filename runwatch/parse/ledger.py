@@ -19,7 +19,7 @@ _EXAMPLE_WIDTH = 200
 
 
 @dataclass(slots=True)
-class Coverage:
+class Account:
     """What was read and what came of it.
 
     `unclear` lines hold numbers that may be measurements but were not taken; `examples` shows the
@@ -36,10 +36,10 @@ class Coverage:
 
 
 class Ledger:
-    """Collects the rows of a batch; `coverage` goes on over all batches."""
+    """Collects the rows of a batch; `account` goes on over all batches."""
 
     def __init__(self, names: Names, tally: Tally | None = None) -> None:
-        self.coverage = Coverage()
+        self.account = Account()
         self.tally = tally
         self._names = names
         self._columns = Columns(Words())
@@ -58,9 +58,9 @@ class Ledger:
                 row.line, row.time, row.rank, row.step, row.epoch, metric, value, unit, quantity,
                 row.segment,
             )  # fmt: skip
-        self.coverage.points += len(row.points)
+        self.account.points += len(row.points)
         here = (stream.name, row.line)
-        self.coverage.metric_lines += here != self._last_line
+        self.account.metric_lines += here != self._last_line
         self._last_line = here
 
     def note(self, line: int, said: Prefix, block: str, place: Place, raw: str) -> None:
@@ -76,9 +76,9 @@ class Ledger:
 
     def unclear(self, message: str) -> None:
         """Count a line that may have reported something."""
-        self.coverage.unclear += 1
-        if len(self.coverage.examples) < _MAX_EXAMPLES:
-            self.coverage.examples.append(message.strip()[:_EXAMPLE_WIDTH])
+        self.account.unclear += 1
+        if len(self.account.examples) < _MAX_EXAMPLES:
+            self.account.examples.append(message.strip()[:_EXAMPLE_WIDTH])
 
     def batch(self, stream: Stream, first: int, last: int, places: Iterable[Place]) -> Batch:
         """Everything written since the last batch."""
@@ -103,8 +103,8 @@ class Ledger:
         self, count: int, lines: int, whole: Any, doubles: Any, ranks: list[int | None]
     ) -> None:
         """Write many points at once, as the replay kernel lays them out."""
-        self.coverage.points += count
-        self.coverage.metric_lines += lines
+        self.account.points += count
+        self.account.metric_lines += lines
         if self.tally is None and count:
             self._columns.block(whole[:count], doubles[:count], ranks)
 

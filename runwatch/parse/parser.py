@@ -14,7 +14,7 @@ from runwatch.parse import bar, clean, structured
 from runwatch.parse.cut import Cut
 from runwatch.parse.gate import Row
 from runwatch.parse.knowledge import Knowledge, builtin
-from runwatch.parse.ledger import Coverage, Ledger
+from runwatch.parse.ledger import Account, Ledger
 from runwatch.parse.literal import first_object
 from runwatch.parse.number import Tokens, split
 from runwatch.parse.plan import SILENT, Evidence, Plan
@@ -74,24 +74,24 @@ class Parser:
         self._replay: Replay | None = None
 
     @property
-    def coverage(self) -> Coverage:
+    def account(self) -> Account:
         """What was read so far and what came of it."""
-        return self._ledger.coverage
+        return self._ledger.account
 
-    @coverage.setter
-    def coverage(self, past: Coverage) -> None:
-        self._ledger.coverage = past
+    @account.setter
+    def account(self, past: Account) -> None:
+        self._ledger.account = past
 
     def feed(self, chunk: Chunk) -> Batch:
         """Read the next bytes of a stream; an unfinished last line waits for the rest."""
         cut = self._cuts.setdefault(chunk.stream.name, Cut(offset=chunk.offset))
         before = cut.lines
-        self.coverage.bytes += len(chunk.data)
+        self.account.bytes += len(chunk.data)
         if self._is_worth_replaying(chunk):
             chunk = self._replayed(cut, chunk)
         for line, text in cut.feed(chunk):
             self._line(chunk.stream, line, text)
-        self.coverage.lines += cut.lines - before
+        self.account.lines += cut.lines - before
         return self._batch(chunk.stream, before + 1, cut.lines)
 
     def finish(self, stream: Stream) -> Batch:
@@ -103,7 +103,7 @@ class Parser:
         for (name, rank), writer in self._writers.items():
             if name == stream.name:
                 self._close(stream, rank, writer)
-        self.coverage.lines += cut.lines - before
+        self.account.lines += cut.lines - before
         return self._batch(stream, before + 1, cut.lines)
 
     def cursor(self, stream: Stream) -> Cursor:
@@ -190,7 +190,7 @@ class Parser:
     def _line(self, stream: Stream, line: int, text: str) -> None:
         for drawn in clean.texts(text):
             if len(drawn) > clean.MAX_TEXT:
-                self.coverage.oversized += 1
+                self.account.oversized += 1
                 drawn = drawn[: clean.MAX_TEXT]
             if not drawn.isspace():
                 self._text(stream, line, drawn, None, 0)

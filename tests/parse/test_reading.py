@@ -54,7 +54,7 @@ def test_a_huge_line_is_cut_counted_and_left_behind() -> None:
     text = b"x" * (3 * MAX_TEXT) + b"\nstep 1 loss 2.0\n"
     batches = [parser.feed(Chunk(RUN, text[i : i + 65536], i)) for i in range(0, len(text), 65536)]
     assert [2] == [n for batch in batches for n in batch.points.column("line").to_pylist()]
-    assert 1 == parser.coverage.oversized
+    assert 1 == parser.account.oversized
 
 
 def test_every_redraw_of_a_bar_counts_under_its_lines_number() -> None:

@@ -33,7 +33,7 @@ def told(data: bytes, *, replay: bool, cuts: tuple[int, ...] = (), stream: Strea
     return (
         [row for batch in batches for row in rows(batch.points)],
         [row for batch in batches for row in batch.lines.to_pylist()],
-        parser.coverage,
+        parser.account,
         progress,
         {key: w for key, w in writers.items() if w != unused},
         parser.cursor(stream),
@@ -175,4 +175,4 @@ def test_an_unfinished_line_is_given_up_once() -> None:
         parser.feed(Chunk(RUN, b"step=1 loss=2.5\nstep=2 loss=2.0", 0))
         assert parser.finish(RUN).points.num_rows == 1
         assert parser.finish(RUN).points.num_rows == 0
-        assert parser.coverage.lines == 2
+        assert parser.account.lines == 2

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from rich.progress import Progress as Rich
 
-    from runwatch.scanning import Progress
+    from runwatch.scanning import Headway
 
 PATIENCE = 1.0  # seconds of silence that nobody minds
 
 
 class Bar:
-    """Called with each Progress; draws share, rate and time left once PATIENCE has passed."""
+    """Called with each Headway; draws share, rate and time left once PATIENCE has passed."""
 
     def __init__(self, label: str) -> None:
         from runwatch.cli.report.text import clean, shorten
@@ -37,9 +37,9 @@ class Bar:
         if self._rich is not None:
             self._rich.stop()
 
-    def __call__(self, progress: "Progress") -> None:
+    def __call__(self, headway: "Headway") -> None:
         """Show how far it is; `bytes_total` 0 is an unknown end."""
-        self.bytes = progress.bytes_done
+        self.bytes = headway.bytes_done
         if not self._wanted or monotonic() - self._since < PATIENCE:
             return
         if self._rich is None:
@@ -48,9 +48,9 @@ class Bar:
             self._rich.start()
         self._rich.update(
             self._rich.task_ids[0],
-            completed=progress.bytes_done,
-            total=progress.bytes_total or None,
-            lines=f"{progress.lines:,} lines",
+            completed=headway.bytes_done,
+            total=headway.bytes_total or None,
+            lines=f"{headway.lines:,} lines",
         )
 
 
