@@ -112,7 +112,9 @@ class Treatment:
                 self.stop = "the training has finished"
         elif ending.state not in OPEN and not self.is_handled(ending):
             if held >= 2 * settle:
-                yield from self._failed(now, course)
+                yield from self.look(now)  # it may have died since the last look
+                if self.process is None or self.process.alive:
+                    yield from self._failed(now, course)
         else:
             yield from self._wrecked(now)
             if not self.stop:

@@ -187,8 +187,8 @@ class Watch:
         self._dirty, self._evaluated = False, now
         changes = self.standing.update(self.analysis.findings(), now, at_once=at_once)
         ending = self.analysis.ending(live=True)
-        if ending.state is not self._ending.state:
-            self._ending_since = now
+        if replace(ending, reason=self._ending.reason) != self._ending:
+            self._ending_since = now  # the same words on another line are another ending
         self._ending = ending
         self._cost = self.steady() - begun
         return [self._found(finding, change) for change, finding in changes]

@@ -79,12 +79,14 @@ def test_a_loss_that_is_no_number_needs_a_person(beside: Pair, tmp_path: Path) -
     assert training.starts == 1
 
 
-def test_a_crash_is_restarted_once_and_the_run_succeeds(beside: Pair) -> None:
+def test_a_crash_is_restarted_once_and_the_run_succeeds(beside: Pair, tmp_path: Path) -> None:
     """Said before it is done; the crash is overcome when the run comes further."""
     training, watcher = beside(
-        [*steps(1, 30), {"pause": 1}, {"raise": "lost a worker"}],
+        [*steps(1, 30), {"wait": str(tmp_path / "cue")}, {"raise": "lost a worker"}],
         [*steps(20, 100), "Training finished"],
     )
+    watcher.until(progress(30))
+    (tmp_path / "cue").touch()
     acting = watcher.until(state("acting"))
     assert acting["action"] == "restart"
     assert str(training.plan) in acting["command"]
@@ -96,9 +98,13 @@ def test_a_crash_is_restarted_once_and_the_run_succeeds(beside: Pair) -> None:
     assert "went on past step 30" in action["outcome"]
 
 
-def test_three_tries_without_progress_are_the_end(beside: Pair) -> None:
+def test_three_tries_without_progress_are_the_end(beside: Pair, tmp_path: Path) -> None:
     """The first run and three more; then a person is asked."""
-    training, watcher = beside([*steps(1, 30), {"pause": 1}, {"raise": "always the same"}])
+    training, watcher = beside(
+        [*steps(1, 30), {"wait": str(tmp_path / "cue")}, {"raise": "always the same"}]
+    )
+    watcher.until(progress(30))
+    (tmp_path / "cue").touch()
     assert watcher.end() == 1
     assert training.starts == 4
     told = watcher.artifact
@@ -107,10 +113,12 @@ def test_three_tries_without_progress_are_the_end(beside: Pair) -> None:
     assert str(training.plan) in told["next_commands"][0]
 
 
-def test_what_cannot_be_helped_is_not_restarted(beside: Pair) -> None:
+def test_what_cannot_be_helped_is_not_restarted(beside: Pair, tmp_path: Path) -> None:
     """Memory that ran out comes again: the command is proposed, and nothing is done."""
     error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0"
-    training, watcher = beside([*steps(1, 30), {"pause": 1}, error, {"exit": 1}])
+    training, watcher = beside([*steps(1, 30), {"wait": str(tmp_path / "cue")}, error, {"exit": 1}])
+    watcher.until(progress(30))
+    (tmp_path / "cue").touch()
     watcher.until(finding("cuda_oom"))
     asking = watcher.until(state("needs approval"))
     assert str(training.plan) in asking["command"]
@@ -118,23 +126,27 @@ def test_what_cannot_be_helped_is_not_restarted(beside: Pair) -> None:
     assert training.starts == 1
 
 
-def test_a_person_can_allow_it_in_advance(beside: Pair) -> None:
+def test_a_person_can_allow_it_in_advance(beside: Pair, tmp_path: Path) -> None:
     """`--yes restart` starts again whatever the cause was."""
     error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0"
     training, watcher = beside(
-        [*steps(1, 30), {"pause": 1}, error, {"exit": 1}],
+        [*steps(1, 30), {"wait": str(tmp_path / "cue")}, error, {"exit": 1}],
         [*steps(20, 100), "Training finished"],
         words=("--yes", "restart"),
     )
+    watcher.until(progress(30))
+    (tmp_path / "cue").touch()
     assert watcher.end() == 0
     assert training.starts == 2
 
 
-def test_no_fix_touches_nothing(beside: Pair) -> None:
+def test_no_fix_touches_nothing(beside: Pair, tmp_path: Path) -> None:
     """The crash is told, and that is all."""
     training, watcher = beside(
-        [*steps(1, 30), {"pause": 1}, {"raise": "lost"}], words=("--no-fix",)
+        [*steps(1, 30), {"wait": str(tmp_path / "cue")}, {"raise": "lost"}], words=("--no-fix",)
     )
+    watcher.until(progress(30))
+    (tmp_path / "cue").touch()
     assert watcher.end() == 1
     assert training.starts == 1
     assert not any(e.get("state") == "acting" for e in watcher.events)
@@ -158,9 +170,11 @@ def test_the_users_command_clears_the_cache(beside: Pair, tmp_path: Path) -> Non
     error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0"
     mark = tmp_path / "cleared"
     _, watcher = beside(
-        [*steps(1, 30), {"pause": 1}, error, {"exit": 1}],
+        [*steps(1, 30), {"wait": str(tmp_path / "cue")}, error, {"exit": 1}],
         words=("--clear-cache-cmd", f"echo x >> {mark}"),
     )
+    watcher.until(progress(30))
+    (tmp_path / "cue").touch()
     watcher.end()
     assert mark.read_text() == "x\n"
     (anomaly,) = [a for a in watcher.artifact["anomalies_detected"] if a["type"] == "cuda_oom"]

@@ -279,6 +279,41 @@ def test_an_ending_in_words_has_to_stand_for_a_while() -> None:
     assert "FAILED" == ended.summary["terminal_state"]
 
 
+CRASH = ("Traceback (most recent call last):", '  File "t.py", line 1, in f', "RuntimeError: lost")
+
+
+def test_a_process_that_has_just_died_is_not_called_alive() -> None:
+    """It is looked at before anything is done: what is gone is started again, not ended first."""
+    process = Trainer()
+    bench = Bench(process, settle=30.0)
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    bench.say(*CRASH)
+    bench.after(120.005)
+    process.dies(code=1)
+    bench.watch.note("something to tell between two looks")
+    bench.now += 0.5
+    assert [] == of(Acting, bench.watch.tick())
+    (asked, *_) = of(Acting, bench.after(3))
+    assert ("restart", False) == (asked.remedy.kind, asked.remedy.asks)
+
+
+def test_a_second_crash_is_an_ending_of_its_own() -> None:
+    """It has to stand as long as the first, though the run had failed before it, too."""
+    process = Trainer()
+    bench = Bench(process, settle=30.0)
+    bench.say(*steps(1, 50), *CRASH)
+    bench.baseline()
+    bench.after(118)
+    process.dies(code=1)
+    (acted,) = of(Acted, bench.after(4))
+    bench.say(*steps(1, 50), *CRASH)
+    assert [] == of(Acting, bench.after(100))
+    process.dies(code=1)
+    (again, *_) = of(Acting, bench.after(3))
+    assert (acted.action.kind, again.remedy.kind) == ("restart", "restart")
+
+
 def test_out_of_reach_is_unknown_and_never_bad() -> None:
     """No stall and no stop while the source does not answer; it is told when it does again."""
     bench = Bench()
