@@ -1,5 +1,8 @@
 """What a summary tells of the numbers, wherever the stream was cut."""
 
+from collections.abc import Iterable, Mapping
+from itertools import permutations
+
 import pytest
 
 from runwatch import outline
@@ -40,3 +43,25 @@ def test_metrics_that_are_known_go_on_when_there_is_no_room(
     found.feed(parser.feed(Chunk(stream, first, 0)))
     found.feed(parser.feed(Chunk(stream, second, len(first))))
     assert found.final_metrics() == {"loss": 0.1}
+
+
+def test_a_run_is_where_its_furthest_stream_is() -> None:
+    """In the last segment, whichever stream was read last; of those at one step rank 0 tells."""
+    texts = {0: "step=9 loss=0.5\n", 1: "step=7 loss=0.7\n", 2: "step=9 loss=0.6\n"}
+    for order in permutations(texts):
+        found = fed(order, texts)
+        assert (found.steps.first, found.steps.last) == (7, 9)
+        assert found.final_metrics() == {"loss": 0.5}
+    texts[1] += "step=3 loss=0.9\n"
+    for order in permutations(texts):
+        found = fed(order, texts)
+        assert (found.steps.first, found.steps.last, found.segments) == (3, 3, 2)
+        assert found.final_metrics() == {"loss": 0.9}
+
+
+def fed(order: Iterable[int], texts: Mapping[int, str]) -> Outline:
+    """The outline of some ranks, each with a stream of its own, read in this order."""
+    parser, found = Parser(), Outline()
+    for rank in order:
+        found.feed(parser.feed(Chunk(Stream(f"rank_{rank}", rank), texts[rank].encode(), 0)))
+    return found

@@ -21,7 +21,7 @@ def test_the_example_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
     cause = run["root_cause"]
     assert (cause["kind"], cause["rank"]) == ("cuda_oom", 5)
     assert cause["stream"].endswith("rank_5/stderr.log")
-    assert (run["decision"], run["steps"]["last"], run["steps"]["total"]) == ("NO-GO", 830, 5000)
+    assert (run["decision"], run["steps"]["last"], run["steps"]["total"]) == ("NO-GO", 840, 5000)
     timeouts = [one for one in run["findings"] if one["kind"] == "nccl_timeout"]
     assert {one["role"] for one in timeouts} <= {"follow-on", "symptom", "confirmation"}
 
