@@ -1,12 +1,13 @@
 """The one place where the stages meet: parser → detectors → store → summary."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from copy import deepcopy
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from runwatch import judgement
-from runwatch.chunk import Chunk, Stream
+from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.detect import Faults, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.signatures import watchwords
@@ -25,7 +26,7 @@ from runwatch.summary import Coverage, Summary
 if TYPE_CHECKING:
     from runwatch.store import Past, Store
 
-STATE_VERSION = 1  # of what parser and detectors keep; an older past is read again from the start
+STATE_VERSION = 2  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _SHOWN = 1_000  # characters of a cited line; sources give some more
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
@@ -106,7 +107,7 @@ class Analysis:
 
     def flush(self) -> None:
         """Store what was read so far, with where to go on and what was learned, at once."""
-        self._store_all(self._state() if self._store is not None else {}, None)
+        self._store_all(*self._place(), None)
 
     @property
     def stored(self) -> bool:
@@ -122,12 +123,12 @@ class Analysis:
         What is remembered for the next time is the state in front of those lines. `ending` may
         put what the log says of the end right, where one knows more.
         """
-        state = self._state() if self._store is not None else {}
+        cursors, state = deepcopy(self._place())
         for stream in self._streams.values():
             self._see(self._parser.finish(stream))
         told = self.ending()
         summary = self.summary(skipped, cite, ending=ending(told) if ending else told)
-        self._store_all(state, summary)
+        self._store_all(cursors, state, summary)
         return summary
 
     def ending(self, *, live: bool = False) -> Ending:
@@ -181,10 +182,18 @@ class Analysis:
             return batch
         return replace(batch, lines=batch.lines.slice(0, room))
 
-    def _store_all(self, state: dict[str, Any], summary: Summary | None) -> None:
+    def _place(self) -> tuple[dict[str, Cursor], dict[str, Any]]:
+        """Where to go on and what was learned; nothing where it is not kept."""
+        if self._store is None:
+            return {}, {}
+        cursors = {name: self._parser.cursor(stream) for name, stream in self._streams.items()}
+        return cursors, self._state()
+
+    def _store_all(
+        self, cursors: dict[str, Cursor], state: dict[str, Any], summary: Summary | None
+    ) -> None:
         if self._store is None:
             return
-        cursors = {name: self._parser.cursor(stream) for name, stream in self._streams.items()}
         try:
             self._store.flush(
                 self._run, self._target, self._pending, cursors, state,
@@ -208,7 +217,7 @@ class Analysis:
         return {
             "version": STATE_VERSION,
             "parser": self._parser.state(),
-            "coverage": asdict(self._parser.account),
+            "streams": [[stream.name, stream.rank] for stream in self._streams.values()],
             "outline": self.outline.state(),
             "checkpoints": self.checkpoints.state(),
             "actions": self.actions,
@@ -217,20 +226,21 @@ class Analysis:
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
+        self._streams = {name: Stream(name, rank) for name, rank in state["streams"]}
         self._parser.restore(state["parser"])
-        self._parser.account = Account(**state["coverage"])
         self.outline.restore(state["outline"])
-        self.checkpoints.restore(state.get("checkpoints", {"saved": [], "loss": {}}))
-        self.actions = list(state.get("actions", ()))
+        self.checkpoints.restore(state["checkpoints"])
+        self.actions = list(state["actions"])
         self._lines = dict(state["lines"])
         for detector in self._detectors:
-            if detector.name in state["detectors"]:
-                detector.restore(state["detectors"][detector.name])
+            detector.restore(state["detectors"][detector.name])
 
 
 def resumable(past: "Past | None") -> "Past | None":
-    """What is known of a run, if one can go on from it."""
-    return past if past is not None and past.state.get("version") == STATE_VERSION else None
+    """What is known of a run, if one can go on from it: the same detectors kept it, as now."""
+    if past is None or past.state.get("version") != STATE_VERSION:
+        return None
+    return past if past.state["detectors"].keys() == {d.name for d in detectors()} else None
 
 
 def _wrecked_at(verdict: Verdict) -> int | None:

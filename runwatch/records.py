@@ -53,6 +53,8 @@ class Batch:
     `first_line`/`last_line` bound the lines read (last < first where none was completed).
     `progress` has the last step of each rank and its line, bars and bare counters included;
     `total_steps` and `total_epochs` are what the log announced so far about its own length.
+    `given_up` marks what the end of the input gave: half a line, an open table, which come again
+    when more is written.
     """
 
     stream: Stream
@@ -63,6 +65,7 @@ class Batch:
     progress: dict[int | None, tuple[int, int]] = field(default_factory=dict)
     total_steps: int | None = None
     total_epochs: int | None = None
+    given_up: bool = False
 
     def redacted(self) -> "Batch":
         """The batch with lines of note that hold no secrets."""

@@ -87,7 +87,7 @@ class Detector:
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._tracks = state["tracks"]
-        self._live = Live(**state.get("live", {}))
+        self._live = Live(**state["live"])
 
 
 def _clocks(batch: Batch) -> dict[int, int]:

@@ -1,7 +1,7 @@
 """What the parser writes down: points, lines of note, progress, and how much was understood."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runwatch.chunk import Stream
@@ -45,7 +45,7 @@ class Ledger:
         self._columns = Columns(Words())
         self._quantities: dict[str, str | None] = {}
         self._progress: dict[int | None, tuple[int, int]] = {}
-        self._last_line = ("", 0)
+        self._last_lines: dict[str, int] = {}  # with points, of each stream
 
     def keep(self, stream: Stream, row: Row) -> None:
         """Write the points of a record."""
@@ -59,9 +59,8 @@ class Ledger:
                 row.segment,
             )  # fmt: skip
         self.account.points += len(row.points)
-        here = (stream.name, row.line)
-        self.account.metric_lines += here != self._last_line
-        self._last_line = here
+        self.account.metric_lines += row.line != self._last_lines.get(stream.name)
+        self._last_lines[stream.name] = row.line
 
     def note(self, line: int, said: Prefix, block: str, place: Place, raw: str) -> None:
         """Write a line of note."""
@@ -109,13 +108,22 @@ class Ledger:
             self._columns.block(whole[:count], doubles[:count], ranks)
 
     def metric_line(self, name: str) -> int:
-        """The last line of a stream with points, 0 where another stream had the last."""
-        return self._last_line[1] if self._last_line[0] == name else 0
+        """The last line of a stream with points, 0 where there is none."""
+        return self._last_lines.get(name, 0)
 
     def at_metric_line(self, name: str, line: int) -> None:
         """Remember the last line with points."""
         if line:
-            self._last_line = (name, line)
+            self._last_lines[name] = line
+
+    def state(self) -> dict[str, Any]:
+        """Plain values to go on from."""
+        return {"account": asdict(self.account), "last_lines": self._last_lines}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `state` gave."""
+        self.account = Account(**state["account"])
+        self._last_lines = dict(state["last_lines"])
 
     def _quantity(self, metric: str, training: bool) -> str | None:
         if metric not in self._quantities:

@@ -7,6 +7,7 @@ literals. What a line cannot say itself (its step, the names of columns) comes f
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runwatch.chunk import Chunk, Cursor, Stream
@@ -78,10 +79,6 @@ class Parser:
         """What was read so far and what came of it."""
         return self._ledger.account
 
-    @account.setter
-    def account(self, past: Account) -> None:
-        self._ledger.account = past
-
     def feed(self, chunk: Chunk) -> Batch:
         """Read the next bytes of a stream; an unfinished last line waits for the rest."""
         cut = self._cuts.setdefault(chunk.stream.name, Cut(offset=chunk.offset))
@@ -104,15 +101,19 @@ class Parser:
             if name == stream.name:
                 self._close(stream, rank, writer)
         self.account.lines += cut.lines - before
-        return self._batch(stream, before + 1, cut.lines)
+        return replace(self._batch(stream, before + 1, cut.lines), given_up=True)
 
     def cursor(self, stream: Stream) -> Cursor:
         """Where to go on in a stream after everything fed so far."""
         return self._cuts[stream.name].cursor
 
     def state(self) -> dict[str, Any]:
-        """All that the next lines depend on, as plain JSON values."""
+        """All that the next lines depend on, and the account, as plain JSON values. Unfinished
+        texts are read again, so their bytes do not count yet."""
+        ledger = self._ledger.state()
+        ledger["account"]["bytes"] -= sum(cut.length for cut in self._cuts.values())
         return {
+            "ledger": ledger,
             "cuts": {name: cut.state() for name, cut in self._cuts.items()},
             "speakers": self._speakers,
             "writers": [[*key, writer.state()] for key, writer in self._writers.items()],
@@ -120,6 +121,7 @@ class Parser:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave; the streams go on at their cursors."""
+        self._ledger.restore(state["ledger"])
         self._cuts = {name: Cut(**cut) for name, cut in state["cuts"].items()}
         self._speakers = dict(state["speakers"])
         self._writers = {

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runwatch.chunk import Cursor
 from runwatch.redact import redact
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ class Rows:
     last_lines: Mapping[str, int]
 
 
-def rows(batches: Iterable[Batch], cursors: Mapping[str, Cursor]) -> Rows:
-    """What the batches hold, texts redacted, rows beyond their stream's cursor marked as tail."""
+def rows(batches: Iterable[Batch]) -> Rows:
+    """What the batches hold, texts redacted, rows that will come again marked as tail."""
     import pyarrow as pa
 
     numbers: dict[Series, int] = {}
@@ -48,15 +47,12 @@ def rows(batches: Iterable[Batch], cursors: Mapping[str, Cursor]) -> Rows:
         ranks[stream] = batch.stream.rank
         if batch.last_line >= batch.first_line:
             last_lines[stream] = batch.last_line
-        end = cursors[stream].lines if stream in cursors else None
         if size:
-            tail, beyond = _tail(batch.points.column("line"), end)
-            point_counts[stream] += size - beyond
-            tail_counts[stream] += beyond
-            points.append(_points(batch, numbers, tail))
+            (tail_counts if batch.given_up else point_counts)[stream] += size
+            points.append(_points(batch, numbers))
             last_lines.setdefault(stream, 0)
         if batch.lines.num_rows:
-            lines.append(_lines(batch, _tail(batch.lines.column("line"), end)[0]))
+            lines.append(_lines(batch))
             last_lines.setdefault(stream, 0)
     return Rows(
         series=list(numbers),
@@ -69,20 +65,10 @@ def rows(batches: Iterable[Batch], cursors: Mapping[str, Cursor]) -> Rows:
     )
 
 
-def _tail(line: Any, end: int | None) -> tuple[Any, int]:
-    """Which rows come from lines that were not complete, and how many; lines are in order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if end is None or line[-1].as_py() <= end:
-        return pa.repeat(False, len(line)), 0
-    tail = pc.greater(line, pa.scalar(end, pa.int64()))
-    return tail, pc.sum(tail).as_py()
-
-
-def _points(batch: Batch, numbers: dict[Series, int], tail: Any) -> pa.RecordBatch:
+def _points(batch: Batch, numbers: dict[Series, int]) -> pa.RecordBatch:
     import pyarrow as pa
 
+    tail = pa.repeat(batch.given_up, batch.points.num_rows)
     kept = ("line", "time", "step", "epoch", "value", "segment")
     columns = [_series(batch, numbers), *(batch.points.column(name) for name in kept), tail]
     return pa.record_batch(columns, names=["series", *kept, "tail"])
@@ -121,7 +107,7 @@ def _key(stream: str, texts: Sequence[Sequence[Any]], packed: int) -> Series:
     return stream, rank, redact(metric), unit and redact(unit), quantity
 
 
-def _lines(batch: Batch, tail: Any) -> pa.RecordBatch:
+def _lines(batch: Batch) -> pa.RecordBatch:
     import pyarrow as pa
 
     size = batch.lines.num_rows
@@ -134,7 +120,7 @@ def _lines(batch: Batch, tail: Any) -> pa.RecordBatch:
         *(batch.lines.column(name) for name in kept),
         level,
         pa.array(kept_texts, pa.string()),
-        tail,
+        pa.repeat(batch.given_up, size),
     ]
     return pa.record_batch(columns, names=["stream", *kept, "level", "text", "tail"])
 

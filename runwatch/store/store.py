@@ -70,16 +70,14 @@ class Store:
         `fresh` takes away whatever was stored of the run before; otherwise rows are added, after
         `past` or an earlier flush of this Store, and a StoreError says so if another process
         wrote the run in between. `cursors`, by stream name, say up to where these batches reach;
-        rows of lines beyond them came from an unfinished last line and go when their stream is
-        read on. Flush before a stream starts over with another identity. Streams that are not in
-        `cursors` keep theirs. Every row of the batches' `lines` is stored: pass those worth it.
-        `state` is plain JSON, NaN included; None leaves it as it was.
+        rows of a batch that was `given_up` go when their stream is read on. Flush before a stream
+        starts over with another identity. Streams that are not in `cursors` keep theirs. Every
+        row of the batches' `lines` is stored: pass those worth it. `state` is plain JSON, NaN
+        included; None leaves it as it was.
         """
         cursors = cursors or {}
         now = self._clock()
-        piece = writing.Flush(
-            run, redact(target), rows(batches, cursors), cursors, redacted(state), now
-        )
+        piece = writing.Flush(run, redact(target), rows(batches), cursors, redacted(state), now)
         with to_write(self.path, self._patience) as connection:
             known = writing.revision(connection, run)
             if fresh:

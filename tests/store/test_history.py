@@ -1,5 +1,6 @@
 """Facts about what the history keeps: replaced, appended, never doubled."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -143,11 +144,16 @@ def test_where_the_flushes_are_cut_does_not_matter(
 
 
 def test_an_unfinished_last_line_is_replaced_when_it_is_complete(store: Store) -> None:
-    """What was beyond the cursor goes when its stream is read on, once, and only then."""
+    """What the end of the input gave goes when its stream is read on, once, and only then."""
     store.flush(
         "r",
         NAME,
-        [batch(1, 5, noted=[(5, "cut he")]), batch(1, 3, "other.log", rank=1)],
+        [
+            batch(1, 4),
+            replace(batch(5, 5, noted=[(5, "cut he")]), given_up=True),
+            batch(1, 2, "other.log", rank=1),
+            replace(batch(3, 3, "other.log", rank=1), given_up=True),
+        ],
         {NAME: cursor(4), "other.log": cursor(2)},
         {},
         fresh=True,
