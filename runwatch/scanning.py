@@ -137,15 +137,17 @@ class _Gauge:
     def __init__(self, progress: Show | None) -> None:
         self._progress = progress
         self._streams: dict[str, tuple[int, int]] = {}
+        self._done = self._total = 0
 
     def show(self, chunk: Chunk, lines: int) -> None:
         """Tell how far it is."""
         if self._progress is None:
             return
+        position, size = self._streams.get(chunk.stream.name, (0, 0))
         self._streams[chunk.stream.name] = (chunk.position, chunk.size)
-        done = sum(position for position, _ in self._streams.values())
-        total = sum(size for _, size in self._streams.values())
-        self._progress(Headway(done, total, lines))
+        self._done += chunk.position - position
+        self._total += chunk.size - size
+        self._progress(Headway(self._done, self._total, lines))
 
 
 def _through(

@@ -12,6 +12,7 @@ from runwatch.parse.plan import Evidence
 from runwatch.parse.record import Point, Record
 
 _MAX_HELD = 2048
+_MAX_KNOWN = 4096  # forms of one writer whose fate is remembered, of each kind
 _CONSTANT = 3  # times that an unchanging number must come before it counts
 
 
@@ -37,8 +38,8 @@ class Gate:
     """Knows the forms that proved to be measurements, those that did not, and holds the rest."""
 
     def __init__(self) -> None:
-        self._proven: set[str] = set()
-        self._refused: set[str] = set()
+        self._proven: dict[str, None] = {}  # in order of proof
+        self._refused: dict[str, None] = {}
         self._held: dict[str, list[Row]] = {}
         self._shown: dict[str, tuple[int | None, float | None]] = {}  # where, by its neighbours
 
@@ -47,13 +48,13 @@ class Gate:
         if record.evidence is Evidence.CLEAR or record.key in self._proven:
             return [row]
         if record.evidence is Evidence.BESIDE:
-            self._shown[record.key] = (row.step, row.epoch)
+            _remember(self._shown, record.key, (row.step, row.epoch))
             return [row]
         if record.key in self._refused:
             return []
         if self._shown.get(record.key, (row.step, row.epoch)) != (row.step, row.epoch):
             del self._shown[record.key]
-            self._proven.add(record.key)
+            _remember(self._proven, record.key, None)
             return [row]
         held = self._held.get(record.key)
         if held is None:
@@ -73,32 +74,40 @@ class Gate:
         if (last.step, last.epoch) == (row.step, row.epoch) and not (known and _later(last, row)):
             if changed:
                 del self._held[key]
-                self._refused.add(key)
+                _remember(self._refused, key, None)
             return []
         held.append(row)
         if not changed and len(held) < _CONSTANT:
             return []
         del self._held[key]
-        self._proven.add(key)
+        _remember(self._proven, key, None)
         return held
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
         return {
-            "proven": sorted(self._proven),
-            "refused": sorted(self._refused),
+            "proven": list(self._proven),
+            "refused": list(self._refused),
             "held": self._held,
             "shown": self._shown,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up what `state` gave."""
-        self._proven, self._refused = set(state["proven"]), set(state["refused"])
+        self._proven = dict.fromkeys(state["proven"])
+        self._refused = dict.fromkeys(state["refused"])
         self._shown = {key: tuple(place) for key, place in state["shown"].items()}
         self._held = {
             key: [Row._make((*row[:-1], tuple(Point(*point) for point in row[-1]))) for row in rows]
             for key, rows in state["held"].items()
         }
+
+
+def _remember(fates: dict[str, Any], key: str, fate: Any) -> None:
+    """Keep the fate of a form; the oldest goes where there are too many."""
+    if key not in fates and len(fates) >= _MAX_KNOWN:
+        del fates[next(iter(fates))]
+    fates[key] = fate
 
 
 def _later(last: Row, row: Row) -> bool:

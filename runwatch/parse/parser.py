@@ -66,11 +66,11 @@ class Parser:
         self._year = year
         self._plans: dict[str, Plan] = {}
         self._watched: dict[str, bool] = {}
-        self._writers: dict[tuple[str, int | None], Writer] = {}
+        self._writers: dict[str, dict[int | None, Writer]] = {}  # of each stream by rank
         self._speakers: dict[str, int | None] = {}  # whose line with a prefix was the last
         self._cuts: dict[str, Cut] = {}
         self._touched: dict[tuple[str, int | None], None] = {}
-        self._restless: set[tuple[str, int | None]] = set()
+        self._restless: dict[str, set[int | None]] = {}
         self._may_replay = replay
         self._replay: Replay | None = None
 
@@ -97,9 +97,8 @@ class Parser:
         before = cut.lines
         for line, text in cut.give_up():
             self._line(stream, line, text)
-        for (name, rank), writer in self._writers.items():
-            if name == stream.name:
-                self._close(stream, rank, writer)
+        for rank, writer in self._writers.get(stream.name, {}).items():
+            self._close(stream, rank, writer)
         self.account.lines += cut.lines - before
         return replace(self._batch(stream, before + 1, cut.lines), given_up=True)
 
@@ -116,7 +115,11 @@ class Parser:
             "ledger": ledger,
             "cuts": {name: cut.state() for name, cut in self._cuts.items()},
             "speakers": self._speakers,
-            "writers": [[*key, writer.state()] for key, writer in self._writers.items()],
+            "writers": [
+                [name, rank, writer.state()]
+                for name, writers in self._writers.items()
+                for rank, writer in writers.items()
+            ],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -124,12 +127,12 @@ class Parser:
         self._ledger.restore(state["ledger"])
         self._cuts = {name: Cut(**cut) for name, cut in state["cuts"].items()}
         self._speakers = dict(state["speakers"])
-        self._writers = {
-            (name, rank): Writer.restored(writer) for name, rank, writer in state["writers"]
-        }
+        self._writers = {}
+        for name, rank, writer in state["writers"]:
+            self._writers.setdefault(name, {})[rank] = Writer.restored(writer)
 
     def _batch(self, stream: Stream, first: int, last: int) -> Batch:
-        places = (w.place for (name, _), w in self._writers.items() if name == stream.name)
+        places = (writer.place for writer in self._writers.get(stream.name, {}).values())
         return self._ledger.batch(stream, first, last, places)
 
     # Between the readable path and the compiled one
@@ -157,12 +160,12 @@ class Parser:
 
     def is_calm(self, stream: Stream) -> bool:
         """Whether the next line of a stream depends on nothing but the places of its writers."""
-        for key in self._touched:
-            if self._writers[key].calm:
-                self._restless.discard(key)
-            else:
-                self._restless.add(key)
-        return not any(name == stream.name for name, _ in self._restless)
+        for name, rank in self._touched:
+            if not self._writers[name][rank].calm:
+                self._restless.setdefault(name, set()).add(rank)
+            elif name in self._restless:
+                self._restless[name].discard(rank)
+        return not self._restless.get(stream.name)
 
     def touched(self) -> list[tuple[str, int | None]]:
         """The writers that were asked for since the last call."""
@@ -171,9 +174,9 @@ class Parser:
         self._touched.clear()
         return keys
 
-    def writers(self) -> list[tuple[str, int | None]]:
-        """All writers, as (stream, rank)."""
-        return list(self._writers)
+    def writers(self, name: str) -> list[int | None]:
+        """The ranks of all writers of a stream."""
+        return list(self._writers.get(name, ()))
 
     def writer(self, name: str, rank: int | None) -> Writer:
         """A writer by its stream and rank."""
@@ -355,8 +358,8 @@ class Parser:
         return self._writer_of(stream.name, rank)
 
     def _writer_of(self, name: str, rank: int | None) -> Writer:
-        key = (name, rank)
-        writer = self._writers.get(key)
+        writers = self._writers.setdefault(name, {})
+        writer = writers.get(rank)
         if writer is None:
-            writer = self._writers[key] = Writer()
+            writer = writers[rank] = Writer()
         return writer

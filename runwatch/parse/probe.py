@@ -118,17 +118,18 @@ class Probe(Parser):
         self._line(_ALONE, 1, line.decode("utf-8", "replace"))
         if trace.loud or self._tabular or len(trace.rows) > 1 or b"\r" in line[:-1]:
             return None
-        if not all(writer.calm and not writer.table.head for writer in self._writers.values()):
+        writers = self._writers.get(_ALONE.name, {})
+        if not all(writer.calm and not writer.table.head for writer in writers.values()):
             return None
         row = trace.rows[0] if trace.rows else None
         speaking = self._speakers.get(_ALONE.name)
         rank = row.rank if row is not None else trace.reached[0] if trace.reached else speaking
         if speaking is not None and speaking != rank:
             return None  # the prefix names one rank and a field another
-        writer = self._writers.get((_ALONE.name, rank))
+        writer = writers.get(rank)
         assert writer is None or isinstance(writer, _Weighed)
         place = Place() if writer is None else writer.place
-        if any(w.place != Place() for (_, r), w in self._writers.items() if r != rank):
+        if any(w.place != Place() for r, w in writers.items() if r != rank):
             return None
         return Outcome(
             tuple((p.metric, p.unit) for p in row.points) if row else (),
@@ -164,7 +165,8 @@ class Probe(Parser):
         super()._take(stream, line, said, writer, record, block)
 
     def _writer_of(self, name: str, rank: int | None) -> Writer:
-        return self._writers.setdefault((name, rank), _Weighed(open=self._open))
+        writers = self._writers.setdefault(name, {})
+        return writers.setdefault(rank, _Weighed(open=self._open))
 
     def _plan(self, shape: str, tokens: Tokens) -> Plan:
         plan = super()._plan(shape, tokens)

@@ -159,9 +159,8 @@ class Replay:
 
     def _reload(self) -> None:
         """Carry all places of the stream over, for there is a new kind of record."""
-        for name, rank in self._host.writers():
-            if name == self._stream:
-                self._carry_over(name, rank)
+        for rank in self._host.writers(self._stream):
+            self._carry_over(self._stream, rank)
 
     def _load_touched(self, stream: Stream) -> None:
         for name, rank in self._host.touched():
