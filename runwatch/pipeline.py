@@ -10,6 +10,7 @@ from runwatch import judgement
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.detect import Faults, detectors
 from runwatch.detect.checkpoints import Checkpoints
+from runwatch.detect.curves import Curves
 from runwatch.detect.signatures import watchwords
 from runwatch.errors import StoreError
 from runwatch.finding import NO_RANK, Finding
@@ -26,7 +27,7 @@ from runwatch.summary import Coverage, Summary
 if TYPE_CHECKING:
     from runwatch.store import Past, Store
 
-STATE_VERSION = 2  # of what parser and detectors keep; an older past is read again from the start
+STATE_VERSION = 3  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _SHOWN = 1_000  # characters of a cited line; sources give some more
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
@@ -55,6 +56,7 @@ class Analysis:
         self._run, self._target, self._store = run, target, store
         self._detectors = detectors()
         self.checkpoints = Checkpoints()
+        self.curves = Curves()
         self.actions: list[dict[str, Any]] = []
         self.extra: list[Finding] = []
         words = {word for d in self._detectors for word in getattr(d, "watchwords", ())}
@@ -160,12 +162,14 @@ class Analysis:
             final_metrics=self.outline.final_metrics(),
             best_checkpoint=None if best is None else best.path,
             actions=tuple(self.actions),
+            curves=self.curves.told(),
         )
 
     def _see(self, batch: Batch) -> Batch:
         batch = batch.redacted()  # nothing behind here has a secret to tell
         self.outline.feed(batch)
         self.checkpoints.feed(batch)
+        self.curves.feed(batch)
         for detector in self._detectors:
             detector.feed(batch)
         if self._store is not None:
@@ -220,6 +224,7 @@ class Analysis:
             "streams": [[stream.name, stream.rank] for stream in self._streams.values()],
             "outline": self.outline.state(),
             "checkpoints": self.checkpoints.state(),
+            "curves": self.curves.state(),
             "actions": self.actions,
             "lines": dict(self._lines),
             "detectors": {detector.name: detector.state() for detector in self._detectors},
@@ -230,6 +235,7 @@ class Analysis:
         self._parser.restore(state["parser"])
         self.outline.restore(state["outline"])
         self.checkpoints.restore(state["checkpoints"])
+        self.curves.restore(state["curves"])
         self.actions = list(state["actions"])
         self._lines = dict(state["lines"])
         for detector in self._detectors:

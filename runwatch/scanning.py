@@ -1,10 +1,8 @@
 """A run at rest, read from its start or from where it was left, to its end."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,7 @@ from runwatch.parse import Parser
 from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import Analysis, covered, resumable
 from runwatch.records import Batch
-from runwatch.redact import redact
+from runwatch.run_id import run_id as run_id
 from runwatch.summary import Coverage, Summary
 from runwatch.tally import Tally
 from runwatch.target import Kind, Target
@@ -111,20 +109,6 @@ def scan(
         except _StartedOverError:
             source = open_source(named)  # another file of the same name: read it from the start
     return through(source, None)
-
-
-def run_id(target: Target, clock: Callable[[], datetime]) -> str:
-    """A name for the run that is the same for the same target: `train-1f0c2a9b`."""
-    if target.kind is Kind.STANDARD_INPUT:
-        return f"stdin-{clock():%Y%m%d-%H%M%S}"
-    path = os.path.abspath(target.path)
-    word = os.path.basename(path)
-    if target.host or target.kind not in (Kind.FILE, Kind.FOLDER, Kind.GLOB):
-        path = str(target)
-        word = f"{target.host or target.kind}-{word}"
-    kept = "".join(c if c.isalnum() or c in "._-" else "_" for c in redact(word))[:40]
-    digest = blake2b(path.encode("utf-8", "surrogateescape"), digest_size=4)
-    return f"{kept}-{digest.hexdigest()}"
 
 
 class _StartedOverError(Exception):

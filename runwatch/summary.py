@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runwatch.curve import Curve
 from runwatch.finding import Finding
 from runwatch.judgement import Check, TerminalState, Verdict
 
@@ -38,7 +39,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One run, judged."""
+    """One run, judged. `curves` are for whoever judges further; they are not printed."""
 
     run: str
     target: str
@@ -53,6 +54,7 @@ class Summary:
     final_metrics: Mapping[str, float] = field(default_factory=dict)
     best_checkpoint: str | None = None
     actions: tuple[Mapping[str, Any], ...] = ()
+    curves: tuple[Curve, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that `scan --json` prints: plain JSON values."""

@@ -1,0 +1,92 @@
+"""Signals and the opinions on them."""
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import import_module, resources
+from typing import Any
+
+from runwatch.finding import Finding, Severity
+from runwatch.judge.picture import Picture
+from runwatch.judgement import Ending, Judgement, TerminalState, fold
+
+
+class Opinion(StrEnum):
+    """What a signal says of the run."""
+
+    FINE = "fine"
+    UNSURE = "unsure"
+    BAD = "bad"
+    UNKNOWN = "unknown"  # nothing was there to be looked at, or not enough
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One thing that was looked at. `line` (0 where none) of `stream` is what it rests on."""
+
+    name: str
+    opinion: Opinion
+    words: str
+    stream: str = ""
+    line: int = 0
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+        return str(known().get(self.name, {}).get("title", self.name.capitalize()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "opinion": str(self.opinion)}
+
+
+_OPINIONS = {
+    Judgement.STOP: Opinion.BAD,
+    Judgement.WAIT: Opinion.UNSURE,
+    Judgement.CONTINUE: Opinion.FINE,
+}
+
+
+def signals(picture: Picture) -> tuple[Signal, ...]:
+    """Everything that a check looks at, in the order of `signals.toml`, then the baselines.
+
+    What a detector found outranks what is told from a curve, unless the curve says worse, or the
+    finding is a mere hint and the curve says that all is fine.
+    """
+    from runwatch.judge.against import against
+
+    seen = [_signal(name, row["kinds"], picture) for name, row in known().items()]
+    return (*seen, *against(picture))
+
+
+def _signal(name: str, kinds: Iterable[str], picture: Picture) -> Signal:
+    own: Signal = import_module(f"runwatch.judge.{name}").look(picture)
+    hints = own.opinion is not Opinion.FINE
+    found = [
+        finding
+        for finding in picture.findings
+        if finding.kind in kinds and (hints or finding.severity is not Severity.LOW)
+    ]
+    told = of_findings(name, found)
+    order = (Opinion.UNKNOWN, Opinion.FINE, Opinion.UNSURE, Opinion.BAD)
+    if told is None or order.index(own.opinion) > order.index(told.opinion):
+        return own
+    return told
+
+
+def of_findings(name: str, found: list[Finding]) -> Signal | None:
+    """What the findings of a signal ask for together; None where there are none."""
+    if not found:
+        return None
+    verdict = fold(found, Ending(TerminalState.RUNNING, ""))
+    root = verdict.root_cause or found[-1]
+    return Signal(name, _OPINIONS[verdict.judgement], root.message, root.stream, root.line)
+
+
+@cache
+def known() -> dict[str, dict[str, Any]]:
+    """The table of signals."""
+    text = resources.files("runwatch.judge").joinpath("signals.toml").read_text("utf-8")
+    return tomllib.loads(text)
