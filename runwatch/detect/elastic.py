@@ -21,6 +21,7 @@ _FIELD = re.compile(
 _RANK = re.compile(r"(-?\d{1,6})(?: \(local_rank: (-?\d+)\))?")
 _CODE = re.compile(r"(-?\d{1,6})(?: \(pid: (\d+)\))?")
 _KEPT = 512
+_FRAMED_LINES = 200  # how long a traceback inside a table may be
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class Entry:
     at: int = 0
     clock: int = 0
     segment: int = 0
+    framed: bool = False  # its traceback follows
     stamped: bool = False  # the time is that of an exception, not of the agent's look
 
 
@@ -86,12 +88,14 @@ class Tables:
             entry.line, entry.text = new.line, new.text
         elif name == "error_file":
             entry.stamped = bool(value) and value != "<N/A>"
+        elif name == "traceback":
+            entry.framed = "Traceback (most" in value
         return True
 
-    @property
-    def rank(self) -> int | None:
-        """The rank whose entry is being read, for the traceback inside it."""
-        return self.entries[-1].rank if self.entries else None
+    def rank_inside(self, line: int) -> int | None:
+        """The rank of the entry whose traceback this line may be part of."""
+        last = self.entries[-1] if self.entries else None
+        return last.rank if last and last.framed and line - last.line <= _FRAMED_LINES else None
 
     def state(self) -> dict[str, Any]:
         """All of it as plain JSON values."""

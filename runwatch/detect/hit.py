@@ -53,6 +53,8 @@ class Incident:
         """One more line of the same fault."""
         self.count += 1
         self.last_line, self.last_at = hit.line, hit.at
+        if self.first.rank is None and hit.told.get("pid", "") == self.first.told.get("pid"):
+            self.first.rank = hit.rank
         if hit.rank is not None and hit.rank not in self.ranks and len(self.ranks) < KEPT_RANKS:
             self.ranks.append(hit.rank)
         if len(self.evidence) < KEPT_LINES and hit.text not in self.evidence:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from runwatch.detect.collective import Waiting, suspect
+from runwatch.detect.culprit import culprit, listed
 from runwatch.detect.episode import Episode
 from runwatch.detect.hit import Incident
 from runwatch.detect.sighting import Sightings
@@ -18,7 +18,7 @@ def reported(episode: Episode, streams: list[Sightings]) -> list[Finding]:
     found: list[Finding] = []
     if episode.root:
         found.append(_root(episode.root, episode, streams))
-    found += _teardown(episode)
+    found += _teardown(episode, streams)
     found += _grouped(
         episode.pending,
         State.TERMINAL if episode.root else State.OPEN,
@@ -31,12 +31,14 @@ def reported(episode: Episode, streams: list[Sightings]) -> list[Finding]:
 
 def _root(incident: Incident, episode: Episode, streams: list[Sightings]) -> Finding:
     hit = incident.first
-    rank, note = _rank(incident, streams)
+    rank, note = culprit(incident, streams)
     message = rule(hit.kind).title
     if hit.note and not hit.note.startswith("undetermined"):
         message += f", at {hit.note}"
-    if len(incident.ranks) > 1:
-        message += f", on {len(incident.ranks)} ranks"
+    same = [i for i in episode.pending if i.first.signature == hit.signature]
+    ranks = {rank for i in [incident, *same] if i.first.kind == hit.kind for rank in i.ranks}
+    if len(ranks) > 1:
+        message += f", on {len(ranks)} ranks ({listed(ranks)})"
     if hit.kind == "false_success" and episode.false_success:
         message += (
             f": line {episode.false_success.line} claims success after line {hit.line} failed"
@@ -57,33 +59,7 @@ def _root(incident: Incident, episode: Episode, streams: list[Sightings]) -> Fin
     )
 
 
-def _rank(incident: Incident, streams: list[Sightings]) -> tuple[int | None, str]:
-    """Who failed first, None and why not where the log cannot tell."""
-    hit = incident.first
-    if hit.kind == "nccl_timeout":
-        return suspect(_merged(streams), next((s.world for s in streams if s.world), None))
-    if hit.note.startswith("undetermined"):
-        return None, hit.note
-    if hit.rank is not None:
-        return hit.rank, ""
-    if len(streams) == 1 and not streams[0].several and hit.told.get("device", "0") in ("", "0"):
-        return 0, ""
-    if "device" in hit.told:
-        return None, f"undetermined: the line names device {hit.told['device']}, not the rank"
-    return None, "undetermined: the line names no rank"
-
-
-def _merged(streams: list[Sightings]) -> Waiting:
-    all_of = Waiting()
-    for stream in streams:
-        for rank in stream.waiting.spoke:
-            all_of.spoke.append(rank)
-        all_of.at.update(stream.waiting.at)
-        all_of.completed.update(stream.waiting.completed)
-    return all_of
-
-
-def _teardown(episode: Episode) -> list[Finding]:
+def _teardown(episode: Episode, streams: list[Sightings]) -> list[Finding]:
     late = [i for i in episode.teardown if i.first.role not in ("follow-on", "ending", "thread")]
     if not late:
         return []
@@ -97,8 +73,7 @@ def _teardown(episode: Episode) -> list[Finding]:
             Role.SYMPTOM,
             State.PROGRESSED,
             tuple(first.evidence),
-            first.first.rank,
-            "",
+            *culprit(first, streams),
             "high",
             kind="finished_teardown_error",
         )
@@ -113,17 +88,21 @@ def _grouped(
         if incident.first.kind and incident.first.role != "wrapper":
             by_kind.setdefault(incident.first.kind, []).append(incident)
     dropped = sum(s.incidents.dropped for s in streams)
-    return [_group(kind, many, state, episode, dropped) for kind, many in by_kind.items()]
+    return [
+        _group(kind, many, state, episode, dropped, culprit(many[0], streams))
+        for kind, many in by_kind.items()
+    ]
 
 
 def _group(
-    kind: str, many: list[Incident], state: State, episode: Episode, dropped: int
-) -> Finding:
+    kind: str, many: list[Incident], state: State, episode: Episode, dropped: int,
+    whose: tuple[int | None, str],
+) -> Finding:  # fmt: skip
     first = many[0]
     times = sum(i.count for i in many)
     ranks = {rank for i in many for rank in i.ranks}
     message = rule(kind).title + (f", {times} lines" if times > 1 else "")
-    message += f" of {len(ranks)} ranks" if len(ranks) > 1 else ""
+    message += f" of {len(ranks)} ranks ({listed(ranks)})" if len(ranks) > 1 else ""
     message += (
         f" ({dropped} more such incidents are only counted)"
         if dropped and state is State.RECOVERED
@@ -142,7 +121,7 @@ def _group(
         if kind == episode.root.first.kind:
             role = Role.CONFIRMATION
     evidence = tuple(dict.fromkeys(text for i in many for text in i.evidence))[:4]
-    return _finding(first, message, severity, role, state, evidence, first.first.rank, "", "high")
+    return _finding(first, message, severity, role, state, evidence, *whose, "high")
 
 
 def _finding(

@@ -42,7 +42,7 @@ def choose_root(episode: Episode) -> None:
     if endings:
         faults = [i for i in faults if key(i.first) < key(endings[0].first)]
     best = min(faults, key=_weight, default=None)
-    if best and episode.ending and hard and _weight(best)[0] >= 3:
+    if best and episode.ending and hard and _weight(best)[0] >= _TIER["echo"]:
         best = None
     if best:
         # The same fault may have been complained of before it said its name.

@@ -23,14 +23,17 @@ _EPOCHS = re.compile(
     r"\b(?:num_train_epochs|max_epochs?|num_epochs|n_epochs|epochs)['\"]?\s*[=:]\s*(\d+)\b"
 )
 _SEVERAL = re.compile(
-    r"nccl|rank\s?[\[=:]?\s?\d|torchelastic|distributed|mpirun|srun", re.IGNORECASE
+    r"nccl|\brank\s?[\[=:]?\s?\d|torchelastic|torch[./]distributed|mpirun|srun", re.IGNORECASE
 )
+_SAID = re.compile(r"\[(?:PG [^\]\n]{0,120}? )?Rank (\d{1,6})\]")
+_CHILDS_LINES = 400  # how long a child's traceback may be
 # Signatures up to this weight say little; the context of the traceback says more.
 _VAGUE = 47
 # Up to this weight they are complaints that a run may well survive, unless they were raised.
 _SOFT = 48
 # Roles that an exception on the same line outweighs.
 _QUIET = ("closing", "phase")
+_PLAIN = ("stream", "rank", "clock", "last_line", "world", "epochs", "several", "spawned")
 NEAR = 8  # lines within which "saving checkpoint" still explains an exception
 
 
@@ -54,6 +57,7 @@ class Sightings:
     epochs: int | None = None
     several: bool = False
     chains: dict[int, str] = field(default_factory=dict)
+    spawned: tuple[int, int] | None = None  # line and rank of a child whose traceback follows
 
     def feed(self, batch: Batch) -> None:
         """Take the next batch of this stream."""
@@ -69,16 +73,31 @@ class Sightings:
         if self.tables.feed(note) and "Traceback (most" not in note.text:
             return
         rank = note.rank if note.rank is not None else self.rank
-        if rank is None and self.tables.entries:
-            rank = self.tables.rank
+        rank = self.tables.rank_inside(note.line) if rank is None else rank
         found = None if self.reader.is_source(note, rank) else catalog().match(note.raw)
         if found and found[0].role == "thread":
             self.reader.announce()
         caught = self.reader.feed(note, rank)
         signature, told = found or (None, {})
         if hit := self._hit(note, signature, told, caught):
-            hit.rank = _rank(told) if rank is None else rank
+            hit.rank = self._whose(note, told, rank, caught)
             self._place(hit, caught)
+
+    def _whose(
+        self, note: Note, told: dict[str, str], writer: int | None, caught: Caught | None
+    ) -> int | None:
+        """The rank that a line is about: the one it names, else who wrote it.
+
+        A parent that prints a child's traceback names the child on the line before.
+        """
+        if (named := _number(told.get("rank", ""))) is not None:
+            return named
+        if writer is None and (said := _SAID.search(note.raw)):
+            return _number(said[1])
+        parent = self.spawned
+        if writer is None and caught and caught.framed and parent:
+            return parent[1] if note.line - parent[0] <= _CHILDS_LINES else None
+        return writer
 
     def _setting(self, note: Note) -> None:
         """What the line says about the run as a whole: how many ranks, how many epochs."""
@@ -116,9 +135,11 @@ class Sightings:
         hit = Hit(self.stream, note.line, name, kind, role, note.raw[:KEPT_CHARACTERS])
         hit.at, hit.clock, hit.segment = note.at, note.clock, note.segment
         hit.step, hit.time, hit.told = note.step, note.time, told
+        if signature and signature.whose and not caught:
+            hit.told = told | {"whose": signature.whose}
         if caught:
             hit.note = caught.user
-            hit.told = {**told, "framed": "yes" if caught.framed else ""}
+            hit.told = {**hit.told, "framed": "yes" if caught.framed else ""}
         return hit
 
     def _place(self, hit: Hit, caught: Caught | None) -> None:
@@ -131,6 +152,8 @@ class Sightings:
         elif hit.role == "phase":
             self.phase = hit
         else:
+            if hit.signature == "spawn-process" and hit.rank is not None:
+                self.spawned = (hit.line, hit.rank)
             if hit.kind == "nccl_timeout":
                 if hit.at - self.waiting.since >= ENOUGH:
                     self.waiting = Waiting(since=hit.at)
@@ -157,8 +180,11 @@ class Sightings:
         writer = -1 if hit.rank is None else hit.rank
         earlier = self.incidents.kept.get(self.chains.get(writer, ""), [])[-1:]
         if caught and caught.chained and earlier and hit.role in ("root", "generic", "unconfirmed"):
-            if earlier[0].first.kind == "python_exception" and hit.kind != "python_exception":
+            first = earlier[0].first
+            if first.kind == "python_exception" and hit.kind != "python_exception":
                 earlier[0].chained = True
+            elif (first.kind, hit.kind) == ("network", "tracker_kills_training"):
+                first.kind, hit.role = hit.kind, "follow-on"
             else:
                 hit.role = "follow-on"
         self.incidents.add(hit)
@@ -175,10 +201,7 @@ class Sightings:
             n: getattr(self, n).state()
             for n in ("progress", "incidents", "tables", "reader", "waiting")
         }
-        plain = {
-            n: getattr(self, n)
-            for n in ("stream", "rank", "clock", "last_line", "world", "epochs", "several")
-        }
+        plain = {n: getattr(self, n) for n in _PLAIN}
         return {**plain, **parts, **hits, "chains": list(self.chains.items())}
 
     @classmethod
@@ -192,14 +215,14 @@ class Sightings:
             "reader": Reader.restored(state["reader"]),
             "waiting": Waiting.restored(state["waiting"]),
             "chains": dict(state["chains"]),
+            "spawned": tuple(state["spawned"]) if state["spawned"] else None,
         }
         return cls(**{**state, **hits, **parts})
 
 
-def _rank(told: dict[str, str]) -> int | None:
-    """The rank that the line's own words name."""
-    number = told.get("rank", "")
-    return int(number) if number.isascii() and number.isdigit() and len(number) <= 6 else None
+def _number(text: str) -> int | None:
+    """A rank as the line spells it."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else None
 
 
 def _of_exception(caught: Caught, kind: str, role: str, name: str) -> tuple[str, str, str]:

@@ -44,7 +44,10 @@ def masked(text: str) -> str:
 
 @dataclass(frozen=True)
 class Signature:
-    """One known text. `kind` "@exit" means that the exit code in the line tells the kind."""
+    """One known text. `kind` "@exit" means that the exit code in the line tells the kind.
+
+    `whose` is "node" or "job" where the fault is not of one rank, whoever prints it.
+    """
 
     name: str
     role: str
@@ -53,6 +56,7 @@ class Signature:
     weight: int = 0
     pattern: str = ""
     unless: str = ""
+    whose: str = ""
     extract: tuple[str, ...] = ()
     fires: tuple[str, ...] = field(default=(), repr=False)
     silent: tuple[str, ...] = field(default=(), repr=False)
@@ -98,6 +102,8 @@ class Catalog:
         self.signatures = {signature.name: signature for signature in ordered}
         self._by_fragment = [(f, s.name) for s in ordered for f in s.fragments]
         self._shapes: dict[str, tuple[str, ...]] = {}
+        # Text that a model has written, or read, says nothing of the program.
+        self._speech = re.compile(context_table()["speech"], re.I)
 
     def watchwords(self) -> frozenset[str]:
         """Fragments of which every line that matches a signature holds at least one."""
@@ -115,7 +121,7 @@ class Catalog:
         for name in names:
             told = self.signatures[name].match(text)
             if told is not None:
-                return self.signatures[name], told
+                return None if self._speech.search(text) else (self.signatures[name], told)
         return None
 
 
@@ -236,7 +242,7 @@ EXCEPTIONS = frozenset(
         "compiler",
         "http",
     ]
-) | {"exception:", "error executing", "error: "}
+) | {"exception:", "error executing", "error: ", "compilerfailed: "}
 
 
 def watchwords() -> frozenset[str]:

@@ -19,6 +19,8 @@ _FRAME = re.compile(
     r'(?:File "|(?P<boxed>│ )(?=\S+\.py:))(?P<file>[^"\n:]+|[^"\n]+?)'
     r'(?:", line |:)(?P<line>\d+)(?:,? in (?P<name>\S+))?'
 )
+# The stacks that a fault handler dumps are no traceback: no exception follows.
+_DUMPED = re.compile(r'File "[^"\n]+", line \d+ in ')
 _CHAINED = re.compile(
     r"During handling of the above exception|direct cause of the following exception"
 )
@@ -41,6 +43,8 @@ _CODE = re.compile(
     r"\s*(?:raise |return |assert |print\(|logg(?:er|ing)\.|log\.|self\.|warnings\.warn|throw "
     r"|except |echo |elif |if .*:$|\+ )"
 )
+# Program text as a boxed traceback lists it, with its line number.
+_LISTED = re.compile(r"^\s*│\s+(?:❱\s+)?\d+\s+│")
 _ANNOUNCED = 3  # lines of note between "Exception in thread" and its traceback
 _OPEN_LINES = 400  # a traceback that has said nothing for so many lines of note is over
 _KEPT_WRITERS = 4096
@@ -99,7 +103,7 @@ class Reader:
     def is_source(self, note: Note, rank: int | None) -> bool:
         """Whether the line is program text, to be asked before `feed` takes it."""
         body = _PREFIX.sub("", note.text)
-        if _CODE.match(body):
+        if _CODE.match(body) or _LISTED.match(note.raw):
             return True
         tb = self.writers.get(-1 if rank is None else rank)
         framed = tb is not None and tb.framed_at == self.rows
@@ -116,6 +120,8 @@ class Reader:
             return None
         if tb and self.rows - tb.seen > _OPEN_LINES:
             tb = None
+        if _DUMPED.search(body[:1000]):
+            return None
         if frame := _FRAME.search(body[:1000]):
             tb = tb if tb and not tb.closed else self._open(writer, tb, note)
             tb.frames, tb.seen, tb.framed_at = tb.frames + 1, self.rows, self.rows
@@ -177,10 +183,13 @@ def _exception(body: str, tb: Open | None) -> Caught | None:
     last = name.rsplit(".", 1)[-1]
     framed = tb is not None and not tb.closed
     plain = any(word in last for word in ("Error", "Exception", "Interrupt"))
+    plain = plain or ("." in name and bool(_NAMED.search(last)))
     if last.endswith("Warning"):
         return None
     if tb is not None and framed and (_NAMED.search(last) or ("." in name and ":" in body)):
         contexts = tuple(tb.contexts)
+        if " in DataLoader worker" in message:
+            contexts += ("data",)
         return Caught(name, message, contexts, tb.user, True, tb.thread, tb.chained)
     if framed or not plain or not (message or "." in name):
         return None
