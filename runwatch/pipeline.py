@@ -27,7 +27,7 @@ from runwatch.summary import Coverage, Summary
 if TYPE_CHECKING:
     from runwatch.store import Past, Store
 
-STATE_VERSION = 3  # of what parser and detectors keep; an older past is read again from the start
+STATE_VERSION = 4  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _SHOWN = 1_000  # characters of a cited line; sources give some more
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
