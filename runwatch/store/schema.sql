@@ -120,7 +120,10 @@ CREATE TABLE stored_rows.checks (
     judgement VARCHAR,
     reason VARCHAR,
     interval_s DOUBLE,
-    next_due TIMESTAMPTZ
+    next_due TIMESTAMPTZ,
+    decided_by VARCHAR,       -- rules, reviewer, or source where nothing could be read
+    action VARCHAR,           -- what was done about a STOP
+    details VARCHAR           -- JSON: what `check --json` printed, and what the next one compares
 );
 
 CREATE VIEW streams AS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.chunk import Cursor
 from runwatch.redact import redact, redacted
-from runwatch.store import asking, writing
+from runwatch.store import asking, checks, writing
 from runwatch.store.opening import Patience, is_there, to_read, to_write
 from runwatch.store.past import Past
 from runwatch.store.rows import rows
@@ -115,3 +115,16 @@ class Store:
         """
         with to_read(self.path, self._patience) as connection:
             return asking.summary(connection, name)
+
+    def check(self, run: str) -> dict[str, Any] | None:
+        """The last check of the run as it was kept, and when the run itself was written last
+        (`last_seen`); None where it was never checked and never read."""
+        if not is_there(self.path):
+            return None
+        with to_read(self.path, self._patience) as connection:
+            return checks.last(connection, run)
+
+    def keep_check(self, told: Mapping[str, Any]) -> None:
+        """Keep a check, in place of one of the same run and time."""
+        with to_write(self.path, self._patience) as connection:
+            checks.put(connection, redacted(dict(told)))
