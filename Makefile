@@ -7,9 +7,10 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-# System parts that some tests need: a real SSH server. They are installed for root on Debian and
-# Ubuntu; elsewhere the tests that need them skip and say what to install.
-APT_PACKAGES := openssh-server procps
+# System parts that some tests need: a real SSH server, cron, and systemd to read its units. They
+# are installed for root on Debian and Ubuntu; elsewhere the tests that need them skip and say what
+# to install.
+APT_PACKAGES := cron openssh-server procps systemd
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench screenshot lock clean

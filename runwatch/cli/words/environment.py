@@ -4,6 +4,7 @@
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -25,3 +26,22 @@ def width(default: int = 80) -> int:
     from shutil import get_terminal_size
 
     return max(60, min(100, get_terminal_size((default, 24)).columns))
+
+
+def variables(file: str | None) -> Mapping[str, str]:
+    """The environment, with the NAME=VALUE lines of a file in front of it. Raises InputError."""
+    if file is None:
+        return os.environ
+    from runwatch.errors import InputError
+
+    try:
+        lines = Path(file).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise InputError(f"{file}: {why}", hint="a file of NAME=VALUE lines") from error
+    found = {}
+    for line in lines:
+        name, sign, value = line.removeprefix("export ").partition("=")
+        if sign and not line.startswith("#"):
+            found[name.strip()] = value.strip().strip("\"'")
+    return {**os.environ, **found}

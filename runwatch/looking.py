@@ -1,0 +1,175 @@
+"""One look at a run for those who judge it: everything read up to now, from wherever it lies.
+
+Files here are scanned; whatever is followed (another host, a process, a service) is read up to
+where it is now.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runwatch.chunk import Chunk
+from runwatch.curve import Curve
+from runwatch.errors import RunwatchError, StoreError, UnreachableError
+from runwatch.finding import Finding
+from runwatch.ingest import open_source
+from runwatch.ingest.cited import cited
+from runwatch.ingest.following import Following, open_following
+from runwatch.judgement import Decision, Ending, Judgement, TerminalState
+from runwatch.parse.knowledge import Knowledge
+from runwatch.pipeline import Analysis, resumable
+from runwatch.recent import Recent
+from runwatch.redact import redact
+from runwatch.run_id import run_id
+from runwatch.scanning import scan
+from runwatch.summary import Steps, Summary
+from runwatch.target import Kind, Target
+
+if TYPE_CHECKING:
+    from runwatch.store import Store
+
+AT_REST = (Kind.FILE, Kind.FOLDER, Kind.GLOB, Kind.STANDARD_INPUT)
+QUIET = 0.25  # seconds without text after which the source is asked whether there is more
+PATIENCE = 20.0  # seconds without text after which there is none
+_CITED = (Kind.FILE, Kind.FOLDER, Kind.GLOB)  # what can be read once more
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A run as it was found. `root_kind` is the kind of finding that the verdict rests on."""
+
+    judgement: Judgement
+    decision: Decision
+    reason: str
+    root_kind: str
+    findings: tuple[Finding, ...]
+    curves: tuple[Curve, ...]
+    steps: Steps
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    lines: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def look(
+    target: Target, store: "Store | None", clock: Callable[[], datetime],
+    formats: tuple[Path, ...], lost: Callable[[StoreError], None],
+) -> Look:  # fmt: skip
+    """Read on to the end. Raises InputError where there is nothing to read, UnreachableError where
+    the source does not answer."""
+    if target.kind not in AT_REST:
+        return asyncio.run(_live(target, store, clock, formats, lost))
+    summary = scan(str(target), store=store, clock=clock, formats=formats, lost=lost)
+    return _of(summary)
+
+
+def _of(summary: Summary) -> Look:
+    verdict = summary.verdict
+    skipped = [f"{one['name']}: {one['why']}" for one in summary.coverage.files_skipped]
+    return Look(
+        verdict.judgement, verdict.decision, verdict.reason,
+        verdict.root_cause.kind if verdict.root_cause else "", summary.findings, summary.curves,
+        summary.steps, summary.final_metrics, summary.coverage.lines,
+        tuple(f"not read: {redact(one)}" for one in skipped[:3]),
+    )  # fmt: skip
+
+
+async def _live(
+    target: Target, store: "Store | None", clock: Callable[[], datetime],
+    formats: tuple[Path, ...], lost: Callable[[StoreError], None],
+) -> Look:  # fmt: skip
+    """One look at what is followed: up to where it is now."""
+    run, past = run_id(target, clock), None
+    if store is not None:
+        try:
+            past = resumable(store.past(run))
+        except StoreError as error:
+            lost(error)
+            store = None
+    analysis = Analysis(
+        run, str(target), store=store, clock=clock, knowledge=Knowledge.with_own(formats),
+        state=None if past is None else past.state,
+    )  # fmt: skip
+    analysis.lost, recent = lost, Recent()
+    source = open_following(target)
+    chunks = source.chunks({} if past is None else past.cursors, quiet=QUIET)
+    try:
+        async for chunk in _up_to_now(source, chunks):
+            recent.feed(chunk, analysis.take(chunk).first_line)
+    finally:
+        await source.close()
+        if closing := getattr(chunks, "aclose", None):
+            with contextlib.suppress(RuntimeError):
+                await closing()
+    if not source.reach.ok:
+        raise UnreachableError(
+            f"{target}: {source.reach.note or 'the source does not answer'}; the state of the run "
+            "is unknown",
+            hint="it is tried again at the next check",
+        )
+    seen = _of(analysis.finish(cite=recent.cite, ending=_goes_on))
+    return replace(seen, notes=(*seen.notes, *source.events[-3:]))
+
+
+async def _up_to_now(source: Following, chunks: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+    """The chunks that hold text, until the source has answered and has no more for now.
+
+    It ends at once where the source is out of reach, and after PATIENCE without text.
+    """
+    asked, heard, behind = source.reach.at, time.monotonic(), set[str]()
+    async for chunk in chunks:
+        if chunk.data:
+            heard = time.monotonic()
+            at_end = chunk.last or not chunk.size or chunk.position >= chunk.size
+            (behind.discard if at_end else behind.add)(chunk.stream.name)
+            yield chunk
+            continue
+        known = bool(source.streams())
+        if not source.reach.ok or time.monotonic() - heard > PATIENCE:
+            return
+        if known and not behind and source.reach.at > asked:
+            return
+        asked = asked if known else source.reach.at
+
+
+def _goes_on(told: Ending) -> Ending:
+    """A log that is followed may go on, unless it says how it ended."""
+    if told.state is TerminalState.UNKNOWN:
+        return Ending(TerminalState.RUNNING, "more may be written")
+    return told
+
+
+def cited_lines(
+    target: Target, seen: Look, wanted: Collection[tuple[str, int]]
+) -> tuple[tuple[str, int, str], ...]:
+    """The wanted lines (stream, number), else what the findings cite, with their text."""
+    known = {(f.stream, f.line): f.evidence[0] for f in seen.findings if f.evidence}
+    wanted = wanted or list(known)[:1]
+    missing: dict[str, set[int]] = {}
+    for stream, line in wanted:
+        if (stream, line) not in known:
+            missing.setdefault(stream, set()).add(line)
+    if missing and target.kind in _CITED:
+        try:
+            found = cited(open_source(target), missing)
+        except RunwatchError:  # it is gone meanwhile: what is known has to do
+            found = {}
+        known.update({place: redact(text) for place, text in found.items()})
+    return tuple((*place, known[place]) for place in sorted(wanted) if place in known)
+
+
+def borrowed(store: "Store") -> "Store":
+    """The history of a run that another program keeps: read on from, and left as it is."""
+    from runwatch.store import Store
+
+    class Borrowed(Store):
+        """Writes nothing."""
+
+        def flush(self, *about: Any, **more: Any) -> None:
+            """Nothing is kept of this look."""
+
+    return Borrowed(store.path)

@@ -1,0 +1,151 @@
+"""What is done about a run that should stop: its session is ended, or the user's command run."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from glob import glob
+
+from runwatch.errors import RunwatchError, UsageError
+from runwatch.ingest.process_local import local
+from runwatch.owner import Owner, descendants, writer_of
+from runwatch.repair import GRACE, PATIENCE, end
+from runwatch.target import Kind, Target
+
+KILL, NONE = "kill", "none"
+_FILES = (Kind.FILE, Kind.FOLDER, Kind.GLOB)
+
+
+def check_order(order: str, target: Target) -> None:
+    """Raises UsageError where a session is to be ended that cannot be reached from here."""
+    here = target.kind in (*_FILES, Kind.PID, Kind.PROC) and not target.host
+    if order == KILL and not here:
+        raise UsageError(
+            f"--on-stop kill: no process on this machine is known for {target}",
+            hint="give the command that ends it, such as --on-stop 'ssh HOST pkill -f train.py'",
+        )
+
+
+def announced(order: str) -> str:
+    """What would be done, in words."""
+    if order == NONE:
+        return "nothing (--on-stop none)"
+    return "end the session of the training" if order == KILL else f"run {order}"
+
+
+def act(order: str, target: Target, told: Mapping[str, str]) -> str:
+    """Do it; what came of it, in words. `told` are variables of the command's environment: what
+    others wrote never becomes part of the command."""
+    try:
+        return _ended(target) if order == KILL else _run(order, told)
+    except OSError as error:
+        return f"failed: {(error.strerror or str(error)).lower()}"
+
+
+def _ended(target: Target) -> str:
+    try:
+        owner = _owner(target)
+    except RunwatchError as error:
+        return f"nothing was ended: {error}"
+    if owner is None:
+        return "nothing was ended: no process is known to write the log"
+    return end_session(owner)
+
+
+def _owner(target: Target) -> Owner | None:
+    """The process behind a target of this machine."""
+    if target.kind is Kind.PID:
+        return Owner.of(int(target.path))
+    if target.kind is Kind.PROC:
+        return Owner.of(asyncio.run(local().find(name=target.path)).pid)
+    paths = glob(target.path, recursive=True) if target.kind is Kind.GLOB else [target.path]
+    return writer_of(paths)
+
+
+def end_session(owner: Owner, grace: float = GRACE) -> str:
+    """End the process group of a process and all that it started: asked first, then made to.
+
+    The group that we are in ourselves, and the first of a machine, are left alone: then only the
+    process and what it started are ended.
+    """
+    who = f"process {owner.pid}" + (f" ({owner.process.name})" if owner.process.name else "")
+    try:
+        group = os.getpgid(owner.pid)
+    except ProcessLookupError:
+        return f"{who} had ended already"
+    if group <= 1 or group == os.getpgrp():
+        return f"ended {who}" if end(owner) else f"{who} could not be ended"
+    members = set(_members(group))
+    if not owner.process.command and members <= {owner.pid}:
+        return f"nothing was ended: only {owner.process.name} writes the log, for others"
+    family = members | {owner.pid, *descendants(owner.pid)}
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in family:
+            _send(pid, number)
+        if _gone(owner, family, grace):
+            return f"ended {who} and its group of {len(family)}"
+        family |= set(_members(group))
+    return f"{who} and its group could not be ended"
+
+
+def _gone(owner: Owner, family: set[int], grace: float) -> bool:
+    """Whether all are gone within the time; those who are nobody's any more count as gone."""
+    end_at = time.monotonic() + grace
+    while True:
+        owner.look()  # which reaps a child of ours
+        if not any(_lives(pid) for pid in family):
+            return True
+        if time.monotonic() >= end_at:
+            return False
+        time.sleep(0.05)
+
+
+def _members(group: int) -> Iterator[int]:
+    """The living processes of a group."""
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and (fields := _stat(int(name))) and int(fields[2]) == group:
+            yield int(name)
+
+
+def _lives(pid: int) -> bool:
+    fields = _stat(pid)
+    return bool(fields) and fields[0] not in "ZX"
+
+
+def _stat(pid: int) -> list[str]:
+    """State, parent, group and so on; nothing where there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().decode("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _run(command: str, told: Mapping[str, str]) -> str:
+    """The user's own words in a shell, in a session of its own, for a limited time."""
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(  # noqa: S603 the command is the user's own
+            ["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=out,
+            stderr=subprocess.STDOUT, env={**os.environ, **told}, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            return f"the command did not end within {PATIENCE:.0f} s"
+        out.seek(max(0, out.seek(0, os.SEEK_END) - 4096))
+        words = out.read().decode("utf-8", "replace").strip().splitlines()
+    if code == 0:
+        return "the command was run"
+    return f"the command failed with code {code}" + (f": {words[-1][:200]}" if words else "")
