@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from numpy.lib.stride_tricks import sliding_window_view
 
 from runwatch.chunk import Stream
+from runwatch.detect import Columns
 from runwatch.detect.spike import Detector
 from runwatch.finding import Finding
 from runwatch.records import LINES, POINTS, Batch
@@ -163,10 +164,15 @@ def batch(values: Floats, start: int) -> Batch:
     )
 
 
+def feed(watching: Detector, part: Batch) -> None:
+    """Hand a batch to the detector."""
+    watching.feed(part, Columns(part))
+
+
 def ours(values: Floats) -> list[Finding]:
     """What our detector says of a whole curve."""
     watching = Detector()
-    watching.feed(batch(values, 0))
+    feed(watching, batch(values, 0))
     return list(watching.findings())
 
 
@@ -178,7 +184,7 @@ def live(values: Floats) -> list[Finding]:
     watching, seen = Detector(), {}
     whole = batch(values, 0)
     for begin in range(0, len(values), 4):
-        watching.feed(replace(whole, points=whole.points.slice(begin, 4)))
+        feed(watching, replace(whole, points=whole.points.slice(begin, 4)))
         seen.update({item.id: item for item in watching.findings()})
     return list(seen.values())
 
@@ -186,10 +192,10 @@ def live(values: Floats) -> list[Finding]:
 def our_latency(values: Floats) -> int | None:
     """Steps from the injection to our first finding at or after it."""
     watching = Detector()
-    watching.feed(batch(values[:BEFORE], 0))
+    feed(watching, batch(values[:BEFORE], 0))
     known = {item.id for item in watching.findings()}
     for i in range(BEFORE, len(values)):
-        watching.feed(batch(values[i : i + 1], i))
+        feed(watching, batch(values[i : i + 1], i))
         if any(item.id not in known for item in watching.findings()):
             return i - BEFORE
     return None

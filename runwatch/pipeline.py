@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch import judgement
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.detect import Faults, detectors
+from runwatch.detect import Columns, Faults, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.curves import Curves
 from runwatch.detect.signatures import watchwords
@@ -169,9 +169,10 @@ class Analysis:
         batch = batch.redacted()  # nothing behind here has a secret to tell
         self.outline.feed(batch)
         self.checkpoints.feed(batch)
-        self.curves.feed(batch)
+        columns = Columns(batch)
+        self.curves.feed(batch, columns)
         for detector in self._detectors:
-            detector.feed(batch)
+            detector.feed(batch, columns)
         if self._store is not None:
             self._pending.append(self._worth_keeping(batch))
             self._pending_points += batch.points.num_rows

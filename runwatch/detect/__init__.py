@@ -8,8 +8,9 @@ from importlib import import_module
 
 from runwatch.detect.detector import Detector
 from runwatch.detect.faults import Detector as Faults
+from runwatch.detect.series import Columns
 
-__all__ = ["Detector", "Faults", "detectors"]
+__all__ = ["Columns", "Detector", "Faults", "detectors"]
 
 
 def detectors() -> list[Detector]:

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from runwatch.curve import Curve, Spot
-from runwatch.detect.series import NOTHING, Columns, columns
+from runwatch.detect.series import Columns
+from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
 
 MOST = 192  # blocks of a curve; then two become one
@@ -30,11 +31,8 @@ class Curves:
         self._curves: dict[str, dict[str, Any]] = {}
         self._refused: set[str] = set()
 
-    def feed(self, batch: Batch) -> None:
-        """Take the next batch of one stream."""
-        if not batch.points.num_rows:
-            return
-        table = columns(batch.points)
+    def feed(self, batch: Batch, table: Columns) -> None:
+        """Take the next batch of one stream, and its points as arrays."""
         for code in np.unique(table.metric).tolist():
             name = table.metrics[code]
             if name in self._refused:

@@ -6,6 +6,7 @@ docstring is its documentation (what it sees, why it matters, what it misses, ho
 
 from typing import Any, Protocol
 
+from runwatch.detect.series import Columns
 from runwatch.finding import Finding
 from runwatch.judgement import Check
 from runwatch.records import Batch
@@ -16,8 +17,11 @@ class Detector(Protocol):
 
     name: str
 
-    def feed(self, batch: Batch) -> None:
-        """Take the next batch of one stream; batches of a stream come in line order."""
+    def feed(self, batch: Batch, columns: Columns) -> None:
+        """Take the next batch of one stream, and its points as arrays, which all detectors share.
+
+        Batches of a stream come in line order.
+        """
 
     def findings(self) -> list[Finding]:
         """Everything that stands now. A finding disproved later is simply gone, told by its id."""

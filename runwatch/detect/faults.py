@@ -6,6 +6,7 @@ from runwatch.chunk import Stream
 from runwatch.detect.ending import ending_of
 from runwatch.detect.episode import Episode
 from runwatch.detect.report import reported
+from runwatch.detect.series import Columns
 from runwatch.detect.sighting import Sightings
 from runwatch.detect.story import told
 from runwatch.finding import Finding
@@ -34,7 +35,7 @@ class Detector:
     def __init__(self) -> None:
         self._streams: dict[str, Sightings] = {}
 
-    def feed(self, batch: Batch) -> None:
+    def feed(self, batch: Batch, _columns: Columns | None = None) -> None:
         """Take the next batch of one stream; batches of a stream come in line order."""
         self._of(batch.stream).feed(batch)
 

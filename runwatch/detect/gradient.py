@@ -1,21 +1,17 @@
 """Gradient norms that explode or vanish, measured by the run's own history."""
 
-from math import log10
 from typing import Any
 
+import numpy as np
+
 from runwatch.detect.fold import finding, fold
-from runwatch.detect.series import Rows, distinct, series
+from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
-from runwatch.kernels.rolling import Past
+from runwatch.kernels.gradient import FIELDS, ZERO, close, enough, follow
+from runwatch.kernels.run import SEGMENT
+from runwatch.kernels.tracks import Tracks
 from runwatch.records import Batch
-
-WARM = 100  # first steps, in which norms settle
-FACTOR = 1.0  # decades above the median of the last 200 steps
-SPREADS = 6.0  # and spreads of the norm's logarithm
-SUSTAINED = 10  # steps in a row
-ZEROS = 3  # steps in a row at exactly 0
-SOLID = 1e-3  # what the norm stood at before, so that it did not just shrink to 0
 
 
 class Detector:
@@ -31,126 +27,91 @@ class Detector:
     clipping is for. No absolute limit is used: one healthy run stands at 98,258, another prints
     0.000 throughout; a norm that never changes is called dead in the list of checks.
 
-    Tune: FACTOR in decades, SUSTAINED in steps.
+    Tune: FACTOR in decades, SUSTAINED in steps, both in kernels/gradient.py.
     """
 
     name = "gradient"
 
     def __init__(self) -> None:
-        self._tracks: dict[str, dict[str, Any]] = {}
+        self._tracks = Tracks(FIELDS)
+        self._over: dict[str, list[dict[str, Any]]] = {}
 
-    def feed(self, batch: Batch) -> None:
+    def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        idle: dict[str, set[int]] = {}
-        for rows in series(batch, "lr"):
-            idle.setdefault(rows.stream, set()).update(rows.line[rows.value == 0.0].tolist())
-        for rows in series(batch, "grad_norm"):
-            track = self._tracks.setdefault(rows.key, _track(rows.segment, []))
-            if rows.segment != track["segment"]:
-                _close(track, State.PROGRESSED)
-                self._tracks[rows.key] = track = _track(rows.segment, track["over"])
-            rows, track["last"] = distinct(rows, track["last"])
-            _follow(track, rows, idle.get(rows.stream, set()))
+        groups = columns.groups.get("grad_norm")
+        if groups is None:
+            return
+        passed = run(follow, self._tracks, columns, groups, _resting(columns))
+        for code, slot, key, segment, _ in passed:
+            track = self._tracks[slot]
+            if code != SEGMENT:
+                self._keep(key, track, State.RECOVERED)
+                continue
+            if close(track):
+                self._keep(key, track, State.PROGRESSED)
+            self._tracks[slot] = self._tracks.fresh(segment=segment)
+
+    def _keep(self, key: str, track: Any, state: State) -> None:
+        """Remember a spell that is over."""
+        spell = _spell(track, "over_") | {"state": state.value}
+        self._over[key] = [*self._over.get(key, ()), spell][-10:]
 
     def findings(self) -> list[Finding]:
         """Explosions and zeros, over or not."""
-        found = []
-        for track in self._tracks.values():
-            found += [_told(spell, State(spell["state"])) for spell in track["over"]]
-            spell = track["spell"]
-            if spell is not None and spell["count"] >= spell["enough"]:
-                found.append(_told(spell, State.OPEN))
+        found = [_told(key, s, State(s["state"])) for key, over in self._over.items() for s in over]
+        for key, track in self._tracks.marked("kind"):
+            if track.count >= enough(track.kind):
+                found.append(_told(key, _spell(track), State.OPEN))
         return fold(found)
 
     def check(self) -> Check:
         """Ran when a norm was reported that is not dead."""
-        if not self._tracks:
+        if not len(self._tracks):
             return Check(self.name, False, "no gradient norm in the log")
-        if all(len(track["values"]) < 2 for track in self._tracks.values()):
+        if (self._tracks.column("distinct") < 2).all():
             return Check(self.name, False, "the gradient norm never changes: the field is dead")
         return Check(self.name, True)
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"tracks": self._tracks}
+        return {"tracks": self._tracks.state(), "over": self._over}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
-        self._tracks = state["tracks"]
+        self._tracks.restore(state["tracks"])
+        self._over = state["over"]
 
 
-def _track(segment: int, over: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "segment": segment,
-        "last": None,
-        "seen": 0,
-        "ring": [],
-        "values": [],
-        "spell": None,
-        "over": over,
-    }
+def _resting(columns: Columns) -> Any:
+    """Of each row, whether a learning rate of exactly 0 stands on its line."""
+    resting = np.zeros(len(columns), np.int8)
+    rates = columns.groups.get("lr")
+    if rates is not None:
+        zero = rates.order[columns.value[rates.order] == 0.0]
+        if len(zero):
+            resting[np.isin(columns.line, columns.line[zero])] = 1
+    return resting
 
 
-def _follow(track: dict[str, Any], rows: Rows, idle: set[int]) -> None:
-    past = Past(track["ring"], sorted(track["ring"]))
-    for i, value in enumerate(rows.value.tolist()):
-        if value - value != 0.0 or value < 0.0:
-            continue
-        track["seen"] += 1
-        if len(track["values"]) < 2 and value not in track["values"]:
-            track["values"].append(value)
-        if value == 0.0:
-            if int(rows.line[i]) not in idle and _solid(past):
-                _add(track, rows, i, "grad_zero", value, 0.0)
-            continue
-        height = log10(value)
-        if len(past.order) >= 20 and track["seen"] > WARM:
-            level, spread = past.level()
-            if height > level + max(FACTOR, SPREADS * spread):
-                _add(track, rows, i, "grad_explosion", value, 10.0**level)
-                continue
-        _close(track, State.RECOVERED)
-        past.push(height)
+def _spell(track: Any, prefix: str = "") -> dict[str, Any]:
+    names = ("kind", "count", "line", "step", "time", "last_line", "peak", "height")
+    return {name: getattr(track, prefix + name) for name in names}
 
 
-def _solid(past: Past) -> bool:
-    return len(past.order) >= 10 and 10.0 ** past.order[len(past.order) // 10] >= SOLID
-
-
-def _add(track: dict[str, Any], rows: Rows, i: int, kind: str, value: float, level: float) -> None:
-    spell = track["spell"]
-    if spell is not None and spell["kind"] != kind:
-        _close(track, State.RECOVERED)
-        spell = None
-    if spell is None:
-        enough = ZEROS if kind == "grad_zero" else SUSTAINED
-        spell = {"kind": kind, "at": rows.place(i), "count": 0, "peak": 0.0, "enough": enough}
-        spell["level"] = level
-        track["spell"] = spell
-    spell["count"] += 1
-    spell["peak"] = max(spell["peak"], value)
-    spell["line"] = int(rows.line[i])
-
-
-def _close(track: dict[str, Any], state: State) -> None:
-    spell, track["spell"] = track["spell"], None
-    if spell is not None and spell["count"] >= spell["enough"]:
-        track["over"] = [*track["over"], {**spell, "state": state}][-10:]
-
-
-def _told(spell: dict[str, Any], state: State) -> Finding:
-    metric, count = spell["at"]["metric"], spell["count"]
-    message = f"{metric} is exactly 0 on {count} steps"
-    if spell["kind"] == "grad_explosion":
+def _told(key: str, spell: dict[str, Any], state: State) -> Finding:
+    at = place(key, spell["line"], spell["step"], spell["time"])
+    message = f"{at['metric']} is exactly 0 on {spell['count']} steps"
+    if spell["kind"] != ZERO:
+        usual = 10.0 ** spell["height"]
         message = (
-            f"{metric} stood at up to {spell['peak']:.4g} for {count} steps, "
-            f"{spell['peak'] / spell['level']:.0f} times its usual {spell['level']:.3g}"
+            f"{at['metric']} stood at up to {spell['peak']:.4g} for {spell['count']} steps, "
+            f"{spell['peak'] / usual:.0f} times its usual {usual:.3g}"
         )
     return finding(
-        spell["kind"],
+        "grad_explosion" if spell["kind"] != ZERO else "grad_zero",
         Severity.HIGH if state is State.OPEN else Severity.LOW,
-        spell["at"],
+        at,
         message,
         state=state,
-        last_line=spell["line"],
+        last_line=spell["last_line"],
     )

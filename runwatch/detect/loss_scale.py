@@ -2,13 +2,15 @@
 
 from typing import Any
 
-import numpy as np
 import pyarrow.compute as pc
 
 from runwatch.detect.fold import finding, fold
-from runwatch.detect.series import NOTHING, series
+from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.loss_scale import FIELDS, follow
+from runwatch.kernels.run import SEGMENT
+from runwatch.kernels.tracks import NOTHING, Tracks
 from runwatch.records import Batch
 
 FALL = 0.75  # of the scale before: what is lowered less is not halved
@@ -40,22 +42,23 @@ class Detector:
     watchwords = TELLS  # fragments of lines that it wants among the lines of note
 
     def __init__(self) -> None:
+        self._scales = Tracks(FIELDS)
         self._tracks: dict[str, dict[str, Any]] = {}
 
-    def feed(self, batch: Batch) -> None:
+    def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        for rows in series(batch, "loss_scale"):
-            rows = rows.only(np.isfinite(rows.value) & (rows.value > 0.0))
-            if not len(rows):
-                continue
-            known = self._tracks.get(rows.key)
-            before = known["scale"] if known and known["segment"] == rows.segment else None
-            changed = rows.value != np.concatenate(([before or 0.0], rows.value[:-1]))
-            for i in np.flatnonzero(changed).tolist():
-                self._take(rows.key, rows.segment, float(rows.value[i]), rows.place(i), ahead=i)
-            self._tracks[rows.key]["seen"] += len(rows)
-        for segment, value, place in _sentences(batch):
-            self._take(batch.stream.name + "\0told", segment, value, place, told=True)
+        groups = columns.groups.get("loss_scale")
+        if groups is not None:
+            passed = run(follow, self._scales, columns, groups)
+            for code, slot, key, segment, row in passed:
+                if code == SEGMENT:
+                    self._scales[slot] = self._scales.fresh(segment=segment)
+                    continue
+                line, time, step = (int(c[row]) for c in columns.arrays[:3])
+                at, seen = place(key, line, step, time), self._scales[slot].seen - 1
+                self._take(key, segment, float(columns.value[row]), at, seen=seen)
+        for segment, value, at in _sentences(batch):
+            self._take(batch.stream.name + "\0told", segment, value, at, told=True)
 
     def findings(self) -> list[Finding]:
         """Collapses, and whether the scale has grown again."""
@@ -73,10 +76,11 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"tracks": self._tracks}
+        return {"scales": self._scales.state(), "tracks": self._tracks}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
+        self._scales.restore(state["scales"])
         self._tracks = state["tracks"]
 
     def _take(
@@ -84,14 +88,14 @@ class Detector:
         key: str,
         segment: int,
         value: float,
-        place: dict[str, Any],
+        at: dict[str, Any],
         *,
-        ahead: int = 0,
+        seen: int = 0,
         told: bool = False,
     ) -> None:
         """A scale that differs from the one before, or a sentence that tells of a fall.
 
-        `ahead` is how many records of this batch came before it.
+        `seen` is how many records came before it.
         """
         track = self._tracks.setdefault(key, {"segment": segment, "over": [], **_fresh()})
         if segment != track["segment"]:
@@ -111,16 +115,16 @@ class Detector:
         if fall is None:
             track["fall"] = fall = {"from": scale, "falls": 0, "at": None}
         fall["falls"] += 1
-        fall.update(to=value, line=place["line"])
-        step = place["step"] if place["step"] is not None else track["seen"] + ahead
+        fall.update(to=value, line=at["line"])
+        step = at["step"] if at["step"] is not None else seen
         low = value < LOW and fall["falls"] >= FEW
         far = fall["falls"] >= FALLS and value * 32 <= fall["from"] and step > EARLY
         if fall["at"] is None and (low or far):
-            fall["at"] = place
+            fall["at"] = at
 
 
 def _fresh() -> dict[str, Any]:
-    return {"scale": None, "seen": 0, "fall": None}
+    return {"scale": None, "fall": None}
 
 
 def _close(track: dict[str, Any], state: State) -> None:
@@ -148,17 +152,17 @@ def _sentences(batch: Batch) -> list[tuple[int, float, dict[str, Any]]]:
             continue
         if "scale" not in before.lower() + words:
             continue
-        at = {name: lines.column(name)[i] for name in ("line", "step", "rank", "time")}
-        time = at["time"].value if at["time"].is_valid else NOTHING
-        place = {
+        of = {name: lines.column(name)[i] for name in ("line", "step", "rank", "time")}
+        time = of["time"].value if of["time"].is_valid else NOTHING
+        at = {
             "stream": batch.stream.name,
             "metric": "loss scale",
-            "rank": at["rank"].as_py() if at["rank"].is_valid else batch.stream.rank,
-            "line": at["line"].as_py(),
-            "step": at["step"].as_py(),
+            "rank": of["rank"].as_py() if of["rank"].is_valid else batch.stream.rank,
+            "line": of["line"].as_py(),
+            "step": of["step"].as_py(),
             "time": None if time == NOTHING else time,
         }
-        told.append((lines.column("segment")[i].as_py(), value, place))
+        told.append((lines.column("segment")[i].as_py(), value, at))
     return told
 
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from runwatch.detect.fold import finding, fold
-from runwatch.detect.series import Rows, distinct, series
+from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.nonfinite import FIELDS, follow
+from runwatch.kernels.tracks import Tracks, unkeyed
 from runwatch.records import Batch
 
 WATCHED = ("loss", "loss.part", "eval_loss", "perplexity", "grad_norm")
@@ -40,83 +41,113 @@ class Detector:
     name = "nonfinite"
 
     def __init__(self) -> None:
-        self._tracks: dict[str, dict[str, Any]] = {}
-        self._scaled: dict[str, bool] = {}
+        self._tracks = Tracks(FIELDS)
+        self._quantity: dict[str, str] = {}
+        self._totals: set[str] = set()  # streams with a total loss
+        self._scaled: set[str] = set()  # streams with a loss scale
+        self._spells: dict[str, list[dict[str, Any]]] = {}
         self._disguised: dict[str, list[int]] = {}
 
-    def feed(self, batch: Batch) -> None:
+    def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        zero: set[tuple[int, int]] = set()
-        bad: list[Rows] = []
-        for rows in series(batch, *WATCHED, "loss_scale"):
-            if rows.quantity == "loss_scale":
-                self._scaled[rows.stream] = True
+        groups = columns.groups
+        if "loss_scale" in groups:
+            self._scaled.add(batch.stream.name)
+        if "loss" in groups:
+            self._totals.add(batch.stream.name)
+        for quantity in WATCHED:
+            if quantity not in groups:
                 continue
-            if rows.quantity == "loss":
-                zero.update(_records(rows, rows.value == 0.0))
-            if rows.quantity == "grad_norm" and not np.isfinite(rows.value).all():
-                bad.append(rows)
-            _follow(self._tracks, rows)
-        for rows in bad if zero else []:
-            for record in _records(rows, ~np.isfinite(rows.value)):
-                if record in zero:
-                    seen = self._disguised.setdefault(rows.key, [rows.segment, 0])
-                    if seen[0] != rows.segment:
-                        seen[:] = [rows.segment, 0]
-                    seen[1] += 1
+            for key in groups[quantity].keys:
+                self._quantity.setdefault(key, quantity)
+            only_nan = int(quantity == "perplexity")
+            for _, slot, key, segment, _ in run(
+                follow, self._tracks, columns, groups[quantity], only_nan
+            ):
+                self._begin(slot, key, segment)
+        if "loss" in groups and "grad_norm" in groups:
+            self._disguise(columns)
+
+    def _begin(self, slot: int, key: str, segment: int) -> None:
+        """The run was started again."""
+        track = self._tracks[slot]
+        if track.count:
+            self._spells[key] = [*self._spells.get(key, ()), _spell(track)][-10:]
+        good = track.good_segment
+        self._tracks[slot] = self._tracks.fresh(segment=segment, good_segment=good)
+
+    def _disguise(self, columns: Columns) -> None:
+        """Count the records whose loss reads 0.0 beside a gradient that is no number."""
+        norms, losses = columns.groups["grad_norm"], columns.groups["loss"]
+        bad = ~np.isfinite(columns.value[norms.order])
+        if not bad.any():
+            return
+        zero = losses.order[columns.value[losses.order] == 0.0]
+        records = set(zip(columns.line[zero].tolist(), columns.step[zero].tolist(), strict=True))
+        of = np.searchsorted(norms.begins, np.flatnonzero(bad), side="right") - 1
+        rows = norms.order[bad]
+        places = zip(columns.line[rows].tolist(), columns.step[rows].tolist(), strict=True)
+        for group, record in zip(of.tolist(), places, strict=True):
+            if record in records:
+                segment = int(norms.segments[group])
+                seen = self._disguised.setdefault(norms.keys[group], [segment, 0])
+                if seen[0] != segment:
+                    seen[:] = [segment, 0]
+                seen[1] += 1
 
     def findings(self) -> list[Finding]:
         """What is or was not finite, the same in several metrics and ranks told once."""
+        spells = {key: list(spells) for key, spells in self._spells.items()}
+        for key, track in self._tracks.marked("count"):
+            spells.setdefault(key, []).append(_spell(track))
         found: list[Finding] = []
-        for key, track in sorted(self._tracks.items()):
-            if self._judged(track):
-                finite_later = track["good_segment"]
-                for spell in [*track["spells"], track["spell"]]:
-                    told = spell and self._told(key, track, spell, finite_later)
-                    if told:
-                        found.append(told)
+        for key, many in sorted(spells.items()):
+            if self._judged(key):
+                finite_later = self._tracks[self._tracks.slots[key]].good_segment
+                told = [self._told(key, spell, finite_later) for spell in many]
+                found += [item for item in told if item is not None]
         found = fold(found)
         losses = [item for item in found if item.kind == "nan_loss"]
         return [_after(item, losses) for item in found]
 
     def check(self) -> Check:
         """Ran when a loss or a gradient norm was reported."""
-        ran = any(self._judged(track) for track in self._tracks.values())
+        ran = any(map(self._judged, self._quantity))
         return Check(self.name, ran, "" if ran else "no loss or gradient norm in the log")
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"tracks": self._tracks, "scaled": self._scaled, "disguised": self._disguised}
+        return {
+            "tracks": self._tracks.state(), "quantity": self._quantity,
+            "totals": sorted(self._totals), "scaled": sorted(self._scaled),
+            "spells": self._spells, "disguised": self._disguised,
+        }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
-        self._tracks = state["tracks"]
-        self._scaled = state["scaled"]
-        self._disguised = state["disguised"]
+        self._tracks.restore(state["tracks"])
+        self._quantity = state["quantity"]
+        self._totals, self._scaled = set(state["totals"]), set(state["scaled"])
+        self._spells, self._disguised = state["spells"], state["disguised"]
 
-    def _judged(self, track: dict[str, Any]) -> bool:
+    def _judged(self, key: str) -> bool:
         """Whether this series speaks for the run: parts only where there is no total."""
-        if track["quantity"] not in ("loss.part", "perplexity"):
+        if self._quantity[key] not in ("loss.part", "perplexity"):
             return True
-        return not any(
-            other["quantity"] == "loss" and other["stream"] == track["stream"]
-            for other in self._tracks.values()
-        )
+        return unkeyed(key)[0] not in self._totals
 
-    def _told(
-        self, key: str, track: dict[str, Any], spell: dict[str, Any], finite_later: int
-    ) -> Finding | None:
+    def _told(self, key: str, spell: dict[str, Any], finite_later: int) -> Finding | None:
         over = spell["good"] >= RECOVERED
         restarted = not over and finite_later > spell["segment"]
         state = State.RECOVERED if over else State.PROGRESSED if restarted else State.OPEN
-        quantity = track["quantity"]
+        quantity = self._quantity[key]
         searching = (
-            self._scaled.get(track["stream"], False)
+            unkeyed(key)[0] in self._scaled
             and spell["first_index"] < SEARCH
             and spell["longest"] < PATIENCE
         )
         if quantity == "grad_norm":
-            return self._gradient(key, track, spell, state, searching)
+            return self._gradient(key, spell, state, searching)
         severity = Severity.CRITICAL
         if quantity == "eval_loss":
             severity = Severity.MEDIUM
@@ -131,10 +162,10 @@ class Detector:
         return finding(
             "nan_loss",
             severity,
-            spell["at"],
-            f"{spell['at']['metric']} is {spell['as']} on {_steps(spell)}{_end(state)}",
+            _at(key, spell),
+            f"{unkeyed(key)[1]} is {spell['as']} on {_steps(spell)}{_end(state)}",
             state=state,
-            last_line=spell["line"],
+            last_line=spell["last_line"],
             role=Role.SYMPTOM if quantity == "eval_loss" else Role.ROOT,
             tail=spell["before"],
         )
@@ -142,7 +173,6 @@ class Detector:
     def _gradient(
         self,
         key: str,
-        track: dict[str, Any],
         spell: dict[str, Any],
         state: State,
         searching: bool,
@@ -161,80 +191,26 @@ class Detector:
         return finding(
             "nan_grad",
             severity,
-            spell["at"],
-            f"{spell['at']['metric']} is {spell['as']} on {_steps(spell)}{why}{_end(state)}",
+            _at(key, spell),
+            f"{unkeyed(key)[1]} is {spell['as']} on {_steps(spell)}{why}{_end(state)}",
             state=state,
-            last_line=spell["line"],
+            last_line=spell["last_line"],
             tail=spell["before"],
         )
 
 
-def _records(rows: Rows, picked: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Line and step of the rows picked: what is printed together has both in common."""
-    return list(zip(rows.line[picked].tolist(), rows.step[picked].tolist(), strict=True))
+def _spell(track: Any) -> dict[str, Any]:
+    names = ("segment", "count", "longest", "good", "first_index")
+    before = zip(track.before_at[: track.before_n], track.before_value, strict=False)
+    return {name: getattr(track, name) for name in names} | {
+        "as": "nan" if track.is_nan else "inf", "line": track.line, "step": track.step,
+        "time": track.time, "last_line": track.last_line,
+        "before": [[float(at), value] for at, value in before],
+    }  # fmt: skip
 
 
-def _follow(tracks: dict[str, dict[str, Any]], rows: Rows) -> None:
-    track = tracks.setdefault(
-        rows.key,
-        {
-            "stream": rows.stream,
-            "quantity": rows.quantity,
-            "segment": rows.segment,
-            "last": None,
-            "seen": 0,
-            "good_segment": -1,
-            "tail": [],
-            "spell": None,
-            "spells": [],
-        },
-    )
-    if rows.segment != track["segment"]:
-        if track["spell"] is not None:
-            track["spells"] = (track["spells"] + [track["spell"]])[-10:]
-        track.update(segment=rows.segment, spell=None, seen=0, last=None, tail=[])
-    rows, track["last"] = distinct(rows, track["last"])
-    if not len(rows):
-        return
-    finite = np.isfinite(rows.value)
-    if rows.quantity == "perplexity":
-        finite = ~np.isnan(rows.value)
-    if finite.any():
-        track["good_segment"] = rows.segment
-    if track["spell"] is not None or not finite.all():
-        _spell(track, rows, finite.tolist())
-    track["seen"] += len(rows)
-    track["tail"] = rows.tail(len(rows), track["tail"])
-
-
-def _spell(track: dict[str, Any], rows: Rows, finite: list[bool]) -> None:
-    """Count non-finite steps; all of a segment belong to one spell."""
-    spell = track["spell"]
-    for i, good in enumerate(finite):
-        if good:
-            if spell is not None:
-                spell["good"] += 1
-                spell["run"] = 0
-            continue
-        if spell is None:
-            spell = {
-                "at": rows.place(i),
-                "as": "nan" if np.isnan(rows.value[i]) else "inf",
-                "segment": rows.segment,
-                "first_index": track["seen"] + i,
-                "before": rows.tail(i, track["tail"]),
-                "count": 0,
-                "run": 0,
-                "longest": 0,
-                "good": 0,
-                "line": 0,
-            }
-        spell["count"] += 1
-        spell["run"] += 1
-        spell["longest"] = max(spell["longest"], spell["run"])
-        spell["good"] = 0
-        spell["line"] = int(rows.line[i])
-    track["spell"] = spell
+def _at(key: str, spell: dict[str, Any]) -> dict[str, Any]:
+    return place(key, spell["line"], spell["step"], spell["time"])
 
 
 def _after(item: Finding, losses: list[Finding]) -> Finding:

@@ -1,13 +1,16 @@
 """Evaluations that get worse, with or without the training loss."""
 
+import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from runwatch.detect.fold import finding, fold
-from runwatch.detect.series import Rows, distinct, series
+from runwatch.detect.series import Columns, place
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.tracks import NOTHING, repeats
 from runwatch.records import Batch
 
 FEW = 3  # evaluations in a row that must be worse than the best
@@ -39,26 +42,36 @@ class Detector:
         self._tracks: dict[str, dict[str, Any]] = {}
         self._train: dict[str, dict[str, Any]] = {}
 
-    def feed(self, batch: Batch) -> None:
+    def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        parts = sorted(
-            (rows for rows in series(batch, "loss", "eval_loss", "eval_accuracy") if len(rows)),
-            key=lambda rows: rows.quantity != "loss",
-        )
-        training = [rows for rows in parts if rows.quantity == "loss"]
-        for rows in parts:
-            if rows.quantity == "loss":
-                continue
-            track = self._tracks.get(rows.key)
-            if track is None or rows.segment != track["segment"]:
-                self._tracks[rows.key] = track = _track(rows.segment)
-            rows, track["last"] = distinct(rows, track["last"])
-            rows = rows.finite()
-            for i, value in enumerate(rows.value.tolist()):
-                train = self._level(rows, training, int(rows.line[i]))
-                _evaluation(track, [value, train, rows.place(i)], rows.quantity)
-        for rows in training:
-            self._train[rows.stream] = _trained(self._train.get(rows.stream), rows, len(rows))
+        told = _Training(columns, self._train.get(batch.stream.name))
+        for quantity in ("eval_loss", "eval_accuracy"):
+            groups = columns.groups.get(quantity)
+            for i in range(0 if groups is None else len(groups)):
+                self._evaluations(quantity, columns, groups, i, told)
+        if told.past is not None:
+            self._train[batch.stream.name] = told.until(None)
+
+    def _evaluations(
+        self, quantity: str, columns: Columns, groups: Any, i: int, training: "_Training"
+    ) -> None:
+        """Take the evaluations of one series."""
+        key, segment = groups.keys[i], int(groups.segments[i])
+        track = self._tracks.get(key)
+        if track is None or segment != track["segment"]:
+            self._tracks[key] = track = _track(segment)
+        last = SimpleNamespace(**track["last"])
+        if last.last_epoch is None:
+            last.last_epoch = math.nan
+        for row in groups.order[groups.begins[i] : groups.begins[i + 1]].tolist():
+            line, time, step = (int(column[row]) for column in columns.arrays[:3])
+            value = float(columns.value[row])
+            finite = value - value == 0.0
+            if not repeats(last, step, float(columns.epoch[row]), finite) and finite:
+                at = place(key, line, step, time)
+                _evaluation(track, [value, training.level(line), at], quantity)
+        epoch = None if last.last_epoch != last.last_epoch else last.last_epoch
+        track["last"] = vars(last) | {"last_epoch": epoch}
 
     def findings(self) -> list[Finding]:
         """What is worse than it was, now."""
@@ -86,32 +99,42 @@ class Detector:
         """Take up the past that `state` gave."""
         self._tracks, self._train = state["tracks"], state["train"]
 
-    def _level(self, rows: Rows, training: list[Rows], line: int) -> float | None:
+
+class _Training:
+    """The recent training losses of one stream, of the metric that was seen first."""
+
+    def __init__(self, columns: Columns, past: dict[str, Any] | None) -> None:
+        groups = columns.groups.get("loss")
+        if past is None and groups is not None:
+            past = {"key": groups.keys[0], "recent": []}
+        self.past = past
+        self._rows = np.zeros(0, np.int64)
+        if groups is not None and past is not None:
+            spans = zip(groups.keys, groups.begins[:-1], groups.begins[1:], strict=True)
+            parts = [groups.order[a:b] for key, a, b in spans if key == past["key"]]
+            self._rows = np.concatenate([self._rows, *parts])
+        self._lines, self._values = columns.line, columns.value
+
+    def until(self, line: int | None) -> dict[str, Any]:
+        """What is known up to and with this line."""
+        assert self.past is not None
+        end = len(self._rows)
+        if line is not None:
+            end = int(np.searchsorted(self._lines[self._rows], line, side="right"))
+        values = self._values[self._rows[max(0, end - RECENT) : end]].tolist()
+        fresh = [value for value in values if value - value == 0.0]
+        return {**self.past, "recent": (self.past["recent"] + fresh)[-RECENT:]}
+
+    def level(self, line: int) -> float | None:
         """The median of the training losses just before this line."""
-        known = self._train.get(rows.stream)
-        for part in training:
-            if part.stream == rows.stream:
-                known = _trained(known, part, int(np.searchsorted(part.line, line, side="right")))
-        if known is None or not known["recent"]:
-            return None
-        recent = sorted(known["recent"])
-        return float(recent[len(recent) // 2])
-
-
-def _trained(known: dict[str, Any] | None, rows: Rows, end: int) -> dict[str, Any]:
-    """The recent training losses, up to row `end`, of the metric that was seen first."""
-    if known is None:
-        known = {"key": rows.key, "recent": []}
-    if rows.key != known["key"] or not end:
-        return known
-    fresh = [v for v in rows.value[max(0, end - RECENT) : end].tolist() if v - v == 0.0]
-    return {"key": rows.key, "recent": (known["recent"] + fresh)[-RECENT:]}
+        recent = sorted(self.until(line)["recent"]) if self.past is not None else []
+        return float(recent[len(recent) // 2]) if recent else None
 
 
 def _track(segment: int) -> dict[str, Any]:
     return {
         "segment": segment,
-        "last": None,
+        "last": {"last_step": NOTHING, "last_epoch": None, "last_finite": 1},
         "count": 0,
         "best": None,
         "best_at": None,

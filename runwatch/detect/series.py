@@ -1,217 +1,197 @@
 """A batch's points as series: for each metric and rank the rows that measure it, as arrays.
 
-Detectors ask for the quantities they judge and get `Rows`, cut at segment boundaries. Running
-averages (`<metric>.avg`) are left out: they repeat a past that the current values have told
-already, and one overflow keeps them at inf for good.
+`Columns` is made once of a batch and handed to every detector. Running averages (`<metric>.avg`)
+are left out of the series: they repeat a past that the current values have told already, and one
+overflow keeps them at inf for good.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from runwatch.kernels.run import Kernel, Run
+from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-NOTHING = np.iinfo(np.int64).min  # a null step, time or rank
+_RADIX = 1 << 16  # codes below this are sorted in linear time
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """The series of one quantity: rows `order[begins[i]:begins[i + 1]]` are the i-th.
+
+    A series is what one metric of one rank measured within one segment, in line order.
+    """
+
+    order: Ints
+    begins: Ints
+    segments: Ints
+    names: list[tuple[str, int | None]]  # metric and rank
+    keys: list[str]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
 class Columns:
-    """The columns of a batch as arrays; nulls are NOTHING, or NaN for the epoch."""
+    """The points of one batch as arrays, in line order, and the series that they make up.
 
-    line: Ints
-    time: Ints
-    rank: Ints
-    step: Ints
-    epoch: Floats
-    value: Floats
-    segment: Ints
-    metric: Ints
-    quantity: Ints  # index into `quantities`, -1 for null
-    metrics: list[str]
-    quantities: list[str]
-    known: dict[str, "list[Rows]"]  # the series by quantity, as far as they were asked for
+    Nulls are NOTHING in `time`, `rank` and `step`, NaN in `epoch`, -1 in `quantity`, which is an
+    index into `quantities`.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """What one metric of one rank measured within one segment, in line order."""
-
-    stream: str
-    metric: str
-    rank: int | None
-    quantity: str
-    segment: int
-    line: Ints
-    time: Ints
-    step: Ints
-    epoch: Floats
-    value: Floats
+    def __init__(self, batch: Batch) -> None:
+        points = batch.points
+        metric: Any = points.column("metric")
+        quantity: Any = points.column("quantity")
+        self.stream = batch.stream
+        self.line = _ints(points.column("line"))
+        self.time = _ints(points.column("time").view(pa.int64()))
+        self.rank = _ints(points.column("rank"))
+        self.step = _ints(points.column("step"))
+        self.epoch = _floats(points.column("epoch"))
+        self.value = _floats(points.column("value"))
+        self.segment = _ints(points.column("segment"))
+        self.metric = _ints(metric.indices)
+        self.quantity = _ints(quantity.indices.fill_null(-1))
+        self.metrics: list[str] = metric.dictionary.to_pylist()
+        self.quantities: list[str] = quantity.dictionary.to_pylist()
 
     def __len__(self) -> int:
         return len(self.line)
 
-    @property
-    def key(self) -> str:
-        """Names the series within a run; plain text, so that it can be a key in JSON."""
-        return f"{self.stream}\0{self.metric}\0{'' if self.rank is None else self.rank}"
+    @cached_property
+    def measured(self) -> npt.NDArray[np.bool_]:
+        """Which rows measure a quantity that is known."""
+        return self.quantity >= 0
 
-    def place(self, i: int) -> dict[str, Any]:
-        """Where row `i` stands, as plain JSON values."""
+    @cached_property
+    def lists(self) -> tuple[list[int], list[int], list[int], list[float], list[float]]:
+        """Line, time, step, epoch and value of every row as plain numbers."""
+        return (
+            self.line.tolist(), self.time.tolist(), self.step.tolist(),
+            self.epoch.tolist(), self.value.tolist(),
+        )  # fmt: skip
+
+    @property
+    def arrays(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
+        """Line, time, step, epoch and value of every row as arrays."""
+        return self.line, self.time, self.step, self.epoch, self.value
+
+    @cached_property
+    def groups(self) -> dict[str, Groups]:
+        """The series of every quantity, in the order in which they first appear."""
+        if not len(self):
+            return {}
+        return {name: self._groups(*part) for name, part in self._parts().items()}
+
+    def _parts(self) -> dict[str, tuple[Ints, Ints]]:
+        """For each quantity its rows, series after series, and where each series begins."""
+        width = len(self.metrics)
+        pairs = (self.quantity + 1) * width + self.metric
+        present = np.bincount(pairs, minlength=(len(self.quantities) + 1) * width)
+        present[:width] = 0
+        averages = [i for i, name in enumerate(self.metrics) if name.endswith(".avg")]
+        present.reshape(-1, width)[:, averages] = 0
+        kept = np.flatnonzero(present)
+        if not len(kept):
+            return {}
+        dense = np.full(len(present), len(kept))
+        dense[kept] = np.arange(len(kept))
+        codes, ranks = dense[pairs], 1
+        if len(kept) > 1 or (self.rank != self.rank[0]).any():
+            low, high = _span(self.rank)
+            ranks = high - low + 2
+            codes = codes * ranks + np.where(self.rank == NOTHING, 0, self.rank - low + 1)
+        return self._sorted(codes, (kept // width - 1).tolist(), ranks, int(present.sum()))
+
+    def _sorted(
+        self, codes: Ints, quantities: list[int], ranks: int, count: int
+    ) -> dict[str, tuple[Ints, Ints]]:
+        """The rows by code; those behind the first `count` measure nothing that is judged."""
+        small = len(quantities) * ranks + ranks < _RADIX
+        order = np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")[:count]
+        ordered, segment = codes[order], self.segment[order]
+        cuts = (ordered[1:] != ordered[:-1]) | (segment[1:] != segment[:-1])
+        begins = np.concatenate(([0], np.flatnonzero(cuts) + 1))
+        of = np.array(quantities)[ordered[begins] // ranks]
+        edges = np.flatnonzero(np.concatenate(([True], of[1:] != of[:-1], [True])))
+        ends = np.append(begins, count)
         return {
-            "stream": self.stream,
-            "metric": self.metric,
-            "rank": self.rank,
-            "line": int(self.line[i]),
-            "step": None if self.step[i] == NOTHING else int(self.step[i]),
-            "time": None if self.time[i] == NOTHING else int(self.time[i]),
+            self.quantities[of[a]]: (order[ends[a] : ends[b]], ends[a : b + 1] - ends[a])
+            for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
         }
 
-    def tail(self, end: int, before: list[list[float]], size: int = 10) -> list[list[float]]:
-        """The last (step, value) pairs up to row `end`, continuing those of earlier batches.
-
-        Where steps are not known the line stands in for the step.
-        """
-        begin = max(0, end - size)
-        at = np.where(self.step == NOTHING, self.line, self.step)[begin:end].tolist()
-        pairs = [
-            [float(a), v]
-            for a, v in zip(at, self.value[begin:end].tolist(), strict=True)
-            if v - v == 0.0
-        ]
-        return (before + pairs)[-size:]
-
-    def finite(self) -> "Rows":
-        """The rows whose value is a number."""
-        return self.only(np.isfinite(self.value))
-
-    def only(self, keep: npt.NDArray[np.bool_]) -> "Rows":
-        """The rows where `keep` is true."""
-        if keep.all():
-            return self
-        return Rows(
-            self.stream,
-            self.metric,
-            self.rank,
-            self.quantity,
-            self.segment,
-            self.line[keep],
-            self.time[keep],
-            self.step[keep],
-            self.epoch[keep],
-            self.value[keep],
-        )
+    def _groups(self, order: Ints, begins: Ints) -> Groups:
+        if len(begins) > 2:  # by first appearance
+            first = np.argsort(order[begins[:-1]], kind="stable")
+            if (np.diff(first) < 0).any():
+                parts = [order[begins[i] : begins[i + 1]] for i in first.tolist()]
+                order = np.concatenate(parts)
+                begins = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
+        rows = order[begins[:-1]]
+        ranks = [self.stream.rank if r == NOTHING else r for r in self.rank[rows].tolist()]
+        metrics = [self.metrics[m] for m in self.metric[rows].tolist()]
+        names = list(zip(metrics, ranks, strict=True))
+        keys = [keyed(self.stream.name, metric, rank) for metric, rank in names]
+        return Groups(order, begins, self.segment[rows], names, keys)
 
 
-def series(batch: Batch, *quantities: str) -> Iterator[Rows]:
-    """The series of these quantities in the batch, one quantity after the other."""
-    table = columns(batch.points)
-    for quantity in quantities:
-        known = table.known.get(quantity)
-        if known is None:
-            known = table.known[quantity] = list(_rows(batch, table, quantity))
-        yield from known
-
-
-def _rows(batch: Batch, table: Columns, quantity: str) -> Iterator[Rows]:
-    """The series of one quantity, in the order in which they first appear."""
-    if quantity not in table.quantities:
-        return
-    picked = np.flatnonzero(table.quantity == table.quantities.index(quantity))
-    if not len(picked):
-        return
-    for rows in _groups(table, picked):
-        metric = table.metrics[int(table.metric[rows[0]])]
-        if metric.endswith(".avg"):
-            continue
-        cuts = np.flatnonzero(np.diff(table.segment[rows])) + 1
-        for part in np.split(rows, cuts) if len(cuts) else [rows]:
-            rank = int(table.rank[part[0]])
-            yield Rows(
-                batch.stream.name,
-                metric,
-                batch.stream.rank if rank == NOTHING else rank,
-                quantity,
-                int(table.segment[part[0]]),
-                table.line[part],
-                table.time[part],
-                table.step[part],
-                table.epoch[part],
-                table.value[part],
-            )
-
-
-def _groups(table: Columns, picked: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
-    """The picked rows by metric and rank."""
-    metric, rank = table.metric[picked], table.rank[picked]
-    if (metric == metric[0]).all() and (rank == rank[0]).all():
-        return [picked]
-    codes = metric * (1 << 32) + np.where(rank == NOTHING, (1 << 32) - 1, rank)
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(inverse, kind="stable")
-    parts = np.split(picked[order], np.cumsum(np.bincount(inverse))[:-1])
-    return [parts[i] for i in np.argsort(first, kind="stable")]
-
-
-def distinct(rows: Rows, last: list[float | None] | None) -> tuple[Rows, list[float | None]]:
-    """The rows without repetitions of a step, and what to pass as `last` for the next ones.
-
-    Several loggers print the same step; steps count, not lines. Where the log tells no step every
-    row counts, and a value that turns non-finite within a step is no repetition.
-    """
-    finite = np.isfinite(rows.value)
-    step = np.concatenate(([NOTHING], rows.step[:-1]))
-    epoch = np.concatenate(([np.nan], rows.epoch[:-1]))
-    before = np.concatenate(([True], finite[:-1]))
-    if last is not None and last[0] is not None:
-        step[0], before[0] = int(last[0]), bool(last[2])
-        epoch[0] = np.nan if last[1] is None else last[1]
-    same = (rows.step != NOTHING) & (rows.step == step) & (finite == before)
-    same &= (rows.epoch == epoch) | (np.isnan(rows.epoch) & np.isnan(epoch))
-    end: list[float | None] = [
-        None if rows.step[-1] == NOTHING else int(rows.step[-1]),
-        None if np.isnan(rows.epoch[-1]) else float(rows.epoch[-1]),
-        float(finite[-1]),
-    ]
-    return rows.only(~same), end
-
-
-_latest: tuple[pa.RecordBatch, Columns] | None = None
-
-
-def columns(points: pa.RecordBatch) -> Columns:
-    """The batch's columns as arrays. All detectors ask for the same batch in turn, so the last
-    answer is kept."""
-    global _latest
-    if _latest is not None and _latest[0] is points:
-        return _latest[1]
-    metric: Any = points.column("metric")
-    quantity: Any = points.column("quantity")
-    table = Columns(
-        _ints(points.column("line")),
-        _ints(points.column("time").view(pa.int64())),
-        _ints(points.column("rank")),
-        _ints(points.column("step")),
-        points.column("epoch").fill_null(float("nan")).to_numpy(zero_copy_only=False),
-        points.column("value").to_numpy(zero_copy_only=False),
-        _ints(points.column("segment")),
-        _ints(metric.indices),
-        _ints(quantity.indices.fill_null(-1)),
-        metric.dictionary.to_pylist(),
-        quantity.dictionary.to_pylist(),
-        {},
-    )
-    _latest = points, table
-    return table
+def _span(ranks: Ints) -> tuple[int, int]:
+    """The lowest and the highest rank that is told."""
+    told = ranks[ranks != NOTHING] if (ranks == NOTHING).any() else ranks
+    return (int(told.min()), int(told.max())) if len(told) else (0, 0)
 
 
 def _ints(column: Any) -> Ints:
+    if column.null_count == len(column):
+        return np.full(len(column), NOTHING)
     if column.null_count:
         column = column.cast(pa.int64()).fill_null(NOTHING)
     numbers: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return numbers
+
+
+def _floats(column: Any) -> Floats:
+    if column.null_count == len(column):
+        return np.full(len(column), np.nan)
+    if column.null_count:
+        column = column.fill_null(float("nan"))
+    numbers: Floats = column.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def run(
+    kernel: Kernel, tracks: Tracks, columns: Columns, groups: Groups, *more: Any,
+    unless: tuple[str, ...] = (),
+) -> Iterator[tuple[int, int, str, int, int]]:  # fmt: skip
+    """Let a kernel go over series; gives each event's code, slot, key and segment of the series
+    where it happened, and the row if the kernel tells it. Metrics with one of the words of
+    `unless` are passed by."""
+    slots = [
+        -1
+        if unless and any(word in metric.lower() for word in unless)
+        else tracks.slot(key, segment)
+        for (metric, _), key, segment in zip(
+            groups.names, groups.keys, groups.segments.tolist(), strict=True
+        )
+    ]
+    passed = Run(kernel, tracks, groups, slots, columns.arrays, lambda: columns.lists, *more)
+    for code, i, row in passed:
+        yield code, slots[i], groups.keys[i], int(groups.segments[i]), row
+
+
+def place(key: str, line: int, step: int, time: int) -> dict[str, Any]:
+    """Where a row of this series stands, as plain JSON values."""
+    stream, metric, rank = unkeyed(key)
+    return {
+        "stream": stream, "metric": metric, "rank": rank, "line": line,
+        "step": None if step == NOTHING else step, "time": None if time == NOTHING else time,
+    }  # fmt: skip

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from runwatch.detect.fold import finding
-from runwatch.detect.series import NOTHING
+from runwatch.detect.series import Columns
 from runwatch.finding import Finding, Role, Severity, State
+from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
 
 FEW = 20  # gaps before this run's own pace is known
@@ -34,12 +35,13 @@ class Live:
         self._at: float | None = None
         self._silence: dict[str, Any] | None = None
 
-    def feed(self, batch: Batch, table: Any) -> None:
+    def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch: did it bring progress, and where?"""
-        rows = (table.quantity >= 0).nonzero()[0]
-        if len(rows):
-            step = int(table.step[rows[-1]])
-            self._arrived(batch, int(table.line[rows[-1]]), None if step == NOTHING else step)
+        back = int(columns.measured[::-1].argmax()) if len(columns) else 0
+        if len(columns) and columns.measured[-1 - back]:
+            step = int(columns.step[-1 - back])
+            line = int(columns.line[-1 - back])
+            self._arrived(batch, line, None if step == NOTHING else step)
         elif batch.progress:
             step, line = max(batch.progress.values(), key=lambda place: place[1])
             self._arrived(batch, line, step)

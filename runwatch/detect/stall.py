@@ -1,14 +1,17 @@
 """Silence: no line of progress for much longer than this run has ever taken."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from runwatch.detect.fold import finding
-from runwatch.detect.series import NOTHING, Ints, columns
+from runwatch.detect.series import Columns, Floats, Ints
 from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
 
 QUIET = 600.0  # seconds that are never a stall
@@ -35,21 +38,26 @@ class Detector:
 
     def __init__(self) -> None:
         self._tracks: dict[str, dict[str, Any]] = {}
+        self._limits: dict[str, float] = {}  # of each stream, where it was asked for since
         self._live = Live()
 
-    def feed(self, batch: Batch) -> None:
+    def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        track = self._tracks.setdefault(batch.stream.name, _fresh(-1))
-        table = columns(batch.points)
-        self._live.feed(batch, table)
-        rows = np.flatnonzero((table.quantity >= 0) & (table.time != NOTHING))
+        self._live.feed(batch, columns)
+        name = batch.stream.name
+        track = self._tracks.setdefault(name, _fresh(-1))
+        told = columns.measured & (columns.time != NOTHING)
         clocks = _clocks(batch)
-        for segment in sorted({*table.segment[rows].tolist(), *clocks}):
+        segments = columns.segment[told]
+        one = len(segments) > 0 and segments[0] == segments.min() == segments.max()
+        present = segments[:1].tolist() if one else np.unique(segments).tolist()
+        for segment in sorted({*present, *clocks}):
             if segment != track["segment"]:
                 track.update(_fresh(segment), pauses=track["pauses"])
-            part = rows[table.segment[rows] == segment]
-            if len(part):
-                _progress(track, batch, table.time[part], table.line[part], table.step[part])
+            if segment in present:
+                rows = told if one else told & (columns.segment == segment)
+                _progress(track, batch, columns.time[rows], columns.line[rows], columns.step[rows])
+                self._limits.pop(name, None)
             if segment in clocks:
                 track["clock"] = max(clocks[segment], track["clock"] or clocks[segment])
 
@@ -60,8 +68,10 @@ class Detector:
 
     def _longest(self) -> float:
         """The silence that the log's own clock would call a stall, 0 where it is not known."""
-        known = [track for track in self._tracks.values() if len(track["intervals"]) >= FEW]
-        return max(map(_limit, known), default=0.0)
+        for name in self._tracks.keys() - self._limits.keys():
+            track = self._tracks[name]
+            self._limits[name] = _limit(track) if len(track["intervals"]) >= FEW else 0.0
+        return max(self._limits.values(), default=0.0)
 
     def findings(self) -> list[Finding]:
         """Pauses that were too long, and the silence that still lasts."""
@@ -70,7 +80,8 @@ class Detector:
             found += [_told(pause, State.RECOVERED) for pause in track["pauses"]]
             if track["at"] is not None and track["clock"] is not None:
                 silence = (track["clock"] - track["at"]["time"]) / 1e6
-                if len(track["intervals"]) >= FEW and silence > max(QUIET, _limit(track)):
+                known = silence > QUIET and len(track["intervals"]) >= FEW
+                if known and silence > _limit(track):
                     found.append(_told({"at": track["at"], "seconds": silence}, State.OPEN))
         return found
 
@@ -86,7 +97,7 @@ class Detector:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
-        self._tracks = state["tracks"]
+        self._tracks, self._limits = state["tracks"], {}
         self._live = Live(**state["live"])
 
 
@@ -95,12 +106,11 @@ def _clocks(batch: Batch) -> dict[int, int]:
     if not batch.lines.num_rows:
         return {}
     told = batch.lines.column("time").is_valid()
-    times: Any = batch.lines.column("time").filter(told).cast("int64")
-    segments: Any = batch.lines.column("segment").filter(told)
-    clocks: dict[int, int] = {}
-    for segment, time in zip(segments.to_pylist(), times.to_pylist(), strict=True):
-        clocks[segment] = max(time, clocks.get(segment, time))
-    return clocks
+    times = batch.lines.column("time").filter(told).cast(pa.int64()).to_numpy()
+    segments = batch.lines.column("segment").filter(told).to_numpy()
+    return {
+        segment: int(times[segments == segment].max()) for segment in np.unique(segments).tolist()
+    }
 
 
 def _fresh(segment: int) -> dict[str, Any]:
@@ -121,18 +131,27 @@ def _progress(track: dict[str, Any], batch: Batch, time: Ints, line: Ints, step:
         line = np.concatenate(([before["line"]], line))
         none = NOTHING if before["step"] is None else before["step"]
         step = np.concatenate(([none], step))
-    later = np.flatnonzero(time[1:] > np.maximum.accumulate(time)[:-1]) + 1
-    ends = np.concatenate(([0], later))
-    for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        seconds = float(time[b] - time[a]) / 1e6
-        if len(track["intervals"]) >= FEW and seconds > max(QUIET, _limit(track)):
-            pause = {"at": _place(batch, time, line, step, a), "seconds": seconds}
-            track["pauses"] = [*track["pauses"], pause][-5:]
-        track["intervals"].append(seconds)
-        track["longest"] = max(track["longest"], seconds)
-        if len(track["intervals"]) > 2 * KEPT:
-            track["intervals"] = track["intervals"][-KEPT:]
+    top = np.maximum.accumulate(time)
+    ends = np.concatenate(([0], np.flatnonzero(top[1:] > top[:-1]) + 1))
+    seconds = np.diff(time[ends]) / 1e6
+    if len(seconds):
+        _pauses(track, seconds, lambda i: _place(batch, time, line, step, int(ends[i])))
+        track["intervals"] = (track["intervals"] + seconds[-KEPT:].tolist())[-KEPT:]
+        track["longest"] = max(track["longest"], float(seconds.max()))
     track["at"] = _place(batch, time, line, step, int(ends[-1]))
+
+
+def _pauses(track: dict[str, Any], seconds: Floats, where: Callable[[int], dict[str, Any]]) -> None:
+    """Find the intervals that were too long when they came; few can be, as each must be three
+    times as long as all before it."""
+    before = np.concatenate(([track["longest"]], np.maximum.accumulate(seconds)[:-1]))
+    before = np.maximum(before, track["longest"])
+    for i in np.flatnonzero(seconds > np.maximum(QUIET, LONGEST * before)).tolist():
+        recent = (track["intervals"] + seconds[max(0, i - KEPT) : i].tolist())[-KEPT:]
+        then = {"intervals": recent, "longest": float(before[i])}
+        if len(recent) >= FEW and seconds[i] > _limit(then):
+            pause = {"at": where(i), "seconds": float(seconds[i])}
+            track["pauses"] = [*track["pauses"], pause][-5:]
 
 
 def _place(batch: Batch, time: Ints, line: Ints, step: Ints, i: int) -> dict[str, Any]:

@@ -3,14 +3,15 @@
 from typing import Any
 
 from runwatch.detect.fold import finding
-from runwatch.detect.series import Rows, distinct, series
+from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.straggler import FIELDS, KEPT, follow
+from runwatch.kernels.tracks import Tracks, unkeyed
 from runwatch.records import Batch
 
 FEW_RANKS = 4
 FEW_STEPS = 10
-KEPT = 100  # values per rank whose median is compared
 SLOW = 1.33  # times the median rank: a score of 0.75 in NVIDIA's resiliency extension
 
 
@@ -32,28 +33,30 @@ class Detector:
     name = "straggler"
 
     def __init__(self) -> None:
-        self._tracks: dict[str, dict[str, Any]] = {}
-        self._walled: dict[str, bool] = {}
+        self._tracks = Tracks(FIELDS)
+        self._walled: set[int] = set()  # ranks whose time per step is told
 
-    def feed(self, batch: Batch) -> None:
+    def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        for rows in series(batch, "compute_time", "data_time", "step_time"):
-            if rows.rank is None:
+        if "step_time" in columns.groups:
+            ranks = {rank for _, rank in columns.groups["step_time"].names}
+            self._walled |= {rank for rank in ranks if rank is not None}
+        for quantity in ("compute_time", "data_time"):
+            groups = columns.groups.get(quantity)
+            if groups is None:
                 continue
-            if rows.quantity == "step_time":
-                self._walled[str(rows.rank)] = True
-                continue
-            _follow(self._tracks, rows)
+            for _, slot, _, segment, _ in run(follow, self._tracks, columns, groups):
+                self._tracks[slot] = self._tracks.fresh(segment=segment)
 
     def findings(self) -> list[Finding]:
         """The slow ranks, by the measure that shows them."""
         found = []
         for ranks in self._measures().values():
-            levels = {key: _median(track["values"]) for key, track in ranks.items()}
+            levels = {rank: _median(_values(track)) for rank, (_, track) in ranks.items()}
             typical = _median(list(levels.values()))
-            slow = [key for key, level in levels.items() if level > SLOW * typical > 0.0]
+            slow = [rank for rank, level in levels.items() if level > SLOW * typical > 0.0]
             if 4 * len(slow) <= len(ranks):
-                found += [_told(ranks[key], levels[key], typical) for key in slow]
+                found += [_told(*ranks[rank], levels[rank], typical) for rank in slow]
         return found
 
     def check(self) -> Check:
@@ -67,44 +70,43 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"tracks": self._tracks, "walled": self._walled}
+        return {"tracks": self._tracks.state(), "walled": sorted(self._walled)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
-        self._tracks, self._walled = state["tracks"], state["walled"]
+        self._tracks.restore(state["tracks"])
+        self._walled = set(state["walled"])
 
-    def _measures(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """For each metric the series of its ranks, where there are enough of both."""
-        measures: dict[str, dict[str, dict[str, Any]]] = {}
-        for key, track in self._tracks.items():
-            if len(track["values"]) >= FEW_STEPS:
-                measures.setdefault(track["at"]["metric"], {})[key] = track
+    def _measures(self) -> dict[str, dict[int, tuple[str, Any]]]:
+        """For each metric its ranks, where there are enough, each with its latest series.
+
+        A rank that speaks in several streams, or was started again, is still one rank.
+        """
+        measures: dict[str, dict[int, tuple[str, Any]]] = {}
+        for key, track in self._tracks.marked("seen"):
+            _, metric, rank = unkeyed(key)
+            if track.seen < FEW_STEPS or rank is None:
+                continue
+            ranks = measures.setdefault(metric, {})
+            if rank not in ranks or _progress(ranks[rank][1]) < _progress(track):
+                ranks[rank] = key, track
         return {metric: ranks for metric, ranks in measures.items() if len(ranks) >= FEW_RANKS}
 
 
-def _follow(tracks: dict[str, dict[str, Any]], rows: Rows) -> None:
-    track = tracks.get(rows.key)
-    if track is None or track["segment"] != rows.segment:
-        tracks[rows.key] = track = {
-            "segment": rows.segment,
-            "at": rows.place(0),
-            "last": None,
-            "values": [],
-            "line": 0,
-        }
-    rows, track["last"] = distinct(rows, track["last"])
-    fresh = [value for value in rows.value[-KEPT:].tolist() if value - value == 0.0]
-    track["values"] = (track["values"] + fresh)[-KEPT:]
-    if len(rows):
-        track["line"] = int(rows.line[-1])
+def _progress(track: Any) -> tuple[int, int, int]:
+    return track.segment, track.last_step, track.seen
+
+
+def _values(track: Any) -> list[float]:
+    return list(track.values[: min(track.seen, KEPT)])
 
 
 def _median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def _told(track: dict[str, Any], level: float, typical: float) -> Finding:
-    at = track["at"]
+def _told(key: str, track: Any, level: float, typical: float) -> Finding:
+    at = place(key, track.line, track.step, track.time)
     return finding(
         "straggler",
         Severity.MEDIUM,
@@ -112,7 +114,7 @@ def _told(track: dict[str, Any], level: float, typical: float) -> Finding:
         f"rank {at['rank']} takes {level / typical:.2f} times as long as the median rank "
         f"({at['metric']} {level:.4g} against {typical:.4g})",
         state=State.OPEN,
-        last_line=track["line"],
+        last_line=track.last_line,
         role=Role.SYMPTOM,
         confidence="medium",
     )

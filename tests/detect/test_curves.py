@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from runwatch.chunk import Chunk, Stream
 from runwatch.curve import Curve
+from runwatch.detect import Columns
 from runwatch.detect.curves import MOST, TAIL, Curves
 from runwatch.parse import Parser
+from runwatch.records import Batch
 from tests.judge.logs import lines
 
 Cuts = list[int]
@@ -28,8 +30,12 @@ def read(gathered: Curves, parser: Parser, text: bytes, cuts: Cuts, stream: str)
     for begin, end in itertools.pairwise(edges):
         last = end == len(text)
         piece = text[begin:end]
-        gathered.feed(parser.feed(Chunk(Stream(stream), piece, begin, "id", last=last)))
-    gathered.feed(parser.finish(Stream(stream)))
+        feed(gathered, parser.feed(Chunk(Stream(stream), piece, begin, "id", last=last)))
+    feed(gathered, parser.finish(Stream(stream)))
+
+
+def feed(gathered: Curves, batch: Batch) -> None:
+    gathered.feed(batch, Columns(batch))
 
 
 def named(told: tuple[Curve, ...], metric: str) -> Curve:
@@ -50,10 +56,10 @@ def test_a_stored_state_goes_on_as_if_nothing_had_happened() -> None:
     """Through JSON, in the middle of a block."""
     whole, half = curves(TEXT), TEXT.find(b"step 333/")
     parser, first = Parser(), Curves()
-    first.feed(parser.feed(Chunk(Stream("train.log"), TEXT[:half], 0, "id")))
+    feed(first, parser.feed(Chunk(Stream("train.log"), TEXT[:half], 0, "id")))
     second = Curves()
     second.restore(json.loads(json.dumps(first.state())))
-    second.feed(parser.feed(Chunk(Stream("train.log"), TEXT[half:], half, "id", last=True)))
+    feed(second, parser.feed(Chunk(Stream("train.log"), TEXT[half:], half, "id", last=True)))
     assert whole.told() == second.told()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from runwatch.chunk import Stream
+from runwatch.detect import Columns
 from runwatch.records import LINES, POINTS, Batch
 
 DETECTORS = (
@@ -121,11 +122,17 @@ def detector(name: str) -> Any:
     return import_module(f"runwatch.detect.{name}").Detector()
 
 
+def feed(watching: Any, records: list[Record]) -> None:
+    """Hand these records to a detector as one batch."""
+    whole = batch(records)
+    watching.feed(whole, Columns(whole))
+
+
 def found(name: str, *batches: Batch) -> list[Any]:
     """What the detector of that name says after these batches."""
     watching = detector(name)
     for each in batches:
-        watching.feed(each)
+        watching.feed(each, Columns(each))
     return list(watching.findings())
 
 

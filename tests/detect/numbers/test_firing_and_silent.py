@@ -11,6 +11,7 @@ from tests.detect.numbers.numeric_batches import (
     Record,
     batch,
     detector,
+    feed,
     found,
     losses,
     record,
@@ -332,9 +333,9 @@ def test_a_rise_is_told_at_once_and_named_later() -> None:
     """A rise is open at its first step, and recovered a few calm steps later, under one id."""
     watching = detector("spike")
     records = losses([*calm(300), 6.0, *calm(20)])
-    watching.feed(batch(records[:301]))
+    feed(watching, records[:301])
     [risen] = watching.findings()
-    watching.feed(batch(records[301:]))
+    feed(watching, records[301:])
     [over] = watching.findings()
     assert (risen.kind, risen.state) == ("loss_spike_unresolved", "open")
     assert (over.kind, over.state) == ("loss_spike_recovered", "recovered")
@@ -358,7 +359,7 @@ def test_wall_time_is_not_attributable() -> None:
     """Where only wall time per step is logged by rank, the straggler check says why it did not
     run."""
     watching = detector("straggler")
-    watching.feed(batch(SILENT["straggler"]["wall time alone"]))
+    feed(watching, SILENT["straggler"]["wall time alone"])
     check = watching.check()
     assert not check.ran
     assert check.why.startswith("not attributable")
@@ -367,7 +368,7 @@ def test_wall_time_is_not_attributable() -> None:
 def test_a_dead_gradient_field_is_told() -> None:
     """A norm that never changes is called dead in the list of checks."""
     watching = detector("gradient")
-    watching.feed(batch(each("grad_norm", [0.0] * 300)))
+    feed(watching, each("grad_norm", [0.0] * 300))
     assert (
         watching.check().ran,
         watching.check().why,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runwatch.detect import Columns
 from tests.detect.numbers.numeric_batches import (
     DETECTORS,
     INF,
@@ -83,7 +84,7 @@ def test_cut_anywhere(name: str, records: list[Record], cuts: set[int]) -> None:
     whole = found(name, batch(records))
     watching = detector(name)
     for piece in pieces(records, cuts):
-        watching.feed(piece)
+        watching.feed(piece, Columns(piece))
         past = json.loads(json.dumps(watching.state(), allow_nan=False))
         watching = detector(name)
         watching.restore(past)
@@ -97,7 +98,7 @@ def test_line_by_line(name: str, records: list[Record]) -> None:
     """Tailing line by line equals scanning at once."""
     watching = detector(name)
     for each in pieces(records, set(range(len(records)))):
-        watching.feed(each)
+        watching.feed(each, Columns(each))
         watching.findings()
     assert found(name, batch(records)) == watching.findings()
 
@@ -120,7 +121,7 @@ def test_findings_cite_lines_that_exist(name: str, records: list[Record]) -> Non
 def test_nothing_in_nothing(name: str) -> None:
     """An empty batch gives no finding, and the check says why it could not run."""
     watching = detector(name)
-    watching.feed(batch([]))
+    watching.feed(batch([]), Columns(batch([])))
     assert watching.findings() == []
     check = watching.check()
     assert (name, False) == (check.name, check.ran)

@@ -9,6 +9,7 @@ import pytest
 
 from bench.false_alarms import EXCURSIONS, WARM, near, ours
 from runwatch.chunk import Chunk, Stream
+from runwatch.detect import Columns
 from runwatch.finding import Finding, Severity
 from runwatch.parse import Parser
 from tests.detect.numbers.numeric_batches import DETECTORS, detector
@@ -63,7 +64,7 @@ def told(path: Path) -> list[Finding]:
     batches = [parser.feed(Chunk(stream, path.read_bytes(), 0)), parser.finish(stream)]
     for each in watching:
         for batch in batches:
-            each.feed(batch)
+            each.feed(batch, Columns(batch))
     found = [item for each in watching for item in each.findings()]
     return sorted((f for f in found if f.severity is not Severity.LOW), key=lambda f: f.line)
 

@@ -1,0 +1,80 @@
+"""Learning rates that no schedule explains."""
+
+from typing import Any
+
+from runwatch.kernels.run import DONE, SEGMENT
+from runwatch.kernels.tracks import REPEATED, Field, numbers, repeats
+
+JUMP = 3.0  # times the rate of the record before
+SETTLED = 20  # records before a jump is one; warm-up and coarse logging come first
+SCHEDULE = 3  # jumps of one segment that are a schedule of restarts, not a mishap
+SUDDEN = 0.05  # share of the highest rate: from below it 0 is the end of a decay, rounded
+BELOW = 0.5  # share of the highest rate so far: a jump starts in the decay
+
+FIELDS = (
+    Field("segment"),
+    *REPEATED,
+    Field("seen"),
+    *numbers("before", "highest", "bad_value", start=0.0),
+    *numbers("bad", "bad_line", "bad_step", "bad_time"),
+    *numbers("zeros", "zero_line", "zero_step", "zero_time", "zero_last_line"),
+    Field("jumps"),
+    *(Field(f"jump_{name}", 0, SCHEDULE) for name in ("line", "step", "time")),
+    *(Field(f"jump_{name}", 0.0, SCHEDULE) for name in ("before", "value")),
+)
+
+
+def take(s: Any, value: float, line: int, step: int, time: int) -> None:
+    """One more rate."""
+    if value - value != 0.0 or value < 0.0:
+        if s.bad == 0:
+            s.bad = 1
+            s.bad_value = value
+            s.bad_line = line
+            s.bad_step = step
+            s.bad_time = time
+        return
+    s.seen += 1
+    if value == 0.0:
+        if s.zeros == 0 and s.before > SUDDEN * s.highest:
+            s.zeros = 1
+            s.zero_line = line
+            s.zero_step = step
+            s.zero_time = time
+        elif s.zeros > 0:
+            s.zeros += 1
+        s.zero_last_line = line
+        return
+    s.zeros = 0
+    decayed = 0.0 < s.before < BELOW * s.highest
+    if decayed and value > JUMP * s.before and s.seen > SETTLED and s.jumps < SCHEDULE:
+        s.jump_line[s.jumps] = line
+        s.jump_step[s.jumps] = step
+        s.jump_time[s.jumps] = time
+        s.jump_before[s.jumps] = s.before
+        s.jump_value[s.jumps] = value
+        s.jumps += 1
+    s.before = value
+    s.highest = max(s.highest, value)
+
+
+def follow(
+    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
+    segments: Any, slots: Any, states: Any, at: Any,
+) -> int:  # fmt: skip
+    """Go on from series `at[0]` and place `at[1]` to the end."""
+    g, k = at[0], at[1]
+    while g < len(slots):
+        s = states[slots[g]]
+        if s.segment != segments[g]:
+            at[0], at[1] = g, k
+            return SEGMENT
+        k = max(k, begins[g])
+        while k < begins[g + 1]:
+            i = order[k]
+            k += 1
+            v = value[i]
+            if not repeats(s, step[i], epoch[i], v - v == 0.0):
+                take(s, v, line[i], step[i], time[i])
+        g += 1
+    return DONE

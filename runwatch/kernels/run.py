@@ -1,0 +1,64 @@
+"""Runs a kernel over the series of a batch, plain for few rows and compiled for many.
+
+A kernel stops where something happened that is told in objects, and is called again from there.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from runwatch.kernels.tracks import Tracks
+
+DONE = 0
+SEGMENT = 1  # a series goes on in another segment than its record
+SOME = 20_000  # rows from which loading a compiled kernel pays where numba is loaded already
+MANY = 200_000  # rows from which loading numba pays
+
+Kernel = Callable[..., int]
+Rows = tuple[Any, Any, Any, Any, Any]
+
+
+def worth_compiling(rows: int) -> bool:
+    """Whether so many rows are worth the time that loading a compiled kernel takes."""
+    return rows >= (SOME if "numba" in sys.modules else MANY)
+
+
+class Run:
+    """One pass of a kernel over the series of a quantity; iterating gives what happened.
+
+    `plain` makes line, time, step, epoch and value of the rows as lists, `arrays` are the same.
+    Each event is the kernel's code, the index of the series and the row, if the kernel tells it
+    (`at[2]`); the record may be changed before
+    the next one is asked for.
+    """
+
+    def __init__(
+        self, kernel: Kernel, tracks: Tracks, groups: Any, slots: list[int],
+        arrays: Rows, plain: Callable[[], Rows], *more: Any,
+    ) -> None:  # fmt: skip
+        tracks.seen += len(groups.order)
+        compiled = tracks.compiled or worth_compiling(tracks.seen)
+        states = tracks.rows(compiled=compiled)
+        self._at: Any = [0, 0, 0]
+        self._call: Callable[[], int]
+        if compiled:
+            from runwatch.kernels import compiled as twins
+
+            kernel, self._at = twins.compiled(kernel), np.zeros(3, np.int64)
+            where = (groups.order, groups.begins, groups.segments, np.array(slots), states)
+            self._call = lambda: kernel(*arrays, *where, self._at, *more)
+        else:
+            rows = [a.tolist() for a in (groups.order, groups.begins, groups.segments)]
+            listed = [m.tolist() if isinstance(m, np.ndarray) else m for m in more]
+            self._call = lambda: kernel(*plain(), *rows, slots, states, self._at, *listed)
+
+    def __iter__(self) -> "Run":
+        return self
+
+    def __next__(self) -> tuple[int, int, int]:
+        code = self._call()
+        if code == DONE:
+            raise StopIteration
+        return int(code), int(self._at[0]), int(self._at[2])

@@ -1,0 +1,211 @@
+"""Sudden rises of a series: opened by the CUSUM, held, and closed when over or settled."""
+
+from typing import Any
+
+from runwatch.kernels.rolling import (
+    ALLOWANCE,
+    LEAST,
+    LIMIT,
+    MEMORY,
+    WINDOW,
+    forget,
+    level,
+    middle,
+    push,
+)
+from runwatch.kernels.run import DONE, SEGMENT
+from runwatch.kernels.tracks import NOTHING, REPEATED, Field, numbers, repeats
+
+RECENT = 5  # values whose median tells where the loss stands
+HOLD = 20  # steps that a rise is given before it is named
+BACK = 3.0  # spreads above the level before, below which a rise is over
+NOTABLE = 8.0  # spreads that a rise must reach to be told once it is over
+MARKED = 10.0  # spreads above which a rise that stays is more than a shift
+SETTLED = 300  # steps after which a shifted level is the new level
+START = 10  # first values, whose median is where the run began
+TAIL = 10  # values shown from before and after the beginning of a rise
+RECOVERED, SHIFTED = 2, 3  # a notable rise has ended; it stands in the record
+_RISING, _BACK, _NEW_LEVEL = 0, 1, 2
+
+_PLACES = [
+    f"{where}_{what}" for where in ("onset", "first", "at") for what in ("line", "step", "time")
+]
+
+FIELDS = (
+    Field("segment"),
+    *REPEATED,
+    *WINDOW,
+    *numbers("total", "usual", start=0.0),
+    *numbers("judged", "seen", "longest", "running_up", "strong"),
+    *numbers(*_PLACES),
+    *numbers("start_n", "tail_n"),
+    Field("start", 0.0, START),
+    Field("tail_at", 0, TAIL),
+    Field("tail_value", 0.0, TAIL),
+    *numbers("rising", "count", "peak_at", "line", "step", "after_n", "before_n"),
+    *numbers("level", "spread", "rise_usual", "began", "peak", "top", start=0.0),
+    Field("recent", 0.0, RECENT),
+    Field("after_at", 0, TAIL),
+    Field("after_value", 0.0, TAIL),
+    Field("before_at", 0, TAIL),
+    Field("before_value", 0.0, TAIL),
+)  # fmt: skip
+
+
+def alarms(s: Any, value: float, line: int, step: int, time: int) -> bool:
+    """Whether the run-up of the CUSUM is above LIMIT with this value, else it is taken in."""
+    if s.n >= LEAST:
+        median, spread = level(s)
+        s.judged += 1
+        s.usual += (spread - s.usual) / min(s.judged, MEMORY)
+        z = (value - median) / spread
+        s.total += z - ALLOWANCE
+        if s.total > 0.0:
+            if s.running_up == 0:
+                s.running_up = 1
+                s.onset_line = line
+                s.onset_step = step
+                s.onset_time = time
+            if s.strong == 0 and z >= 3.0:
+                s.strong = 1
+                s.first_line = line
+                s.first_step = step
+                s.first_time = time
+            if s.total > LIMIT:
+                return True
+        else:
+            s.total = 0.0
+            s.running_up = 0
+            s.strong = 0
+    push(s, value)
+    return False
+
+
+def rise(s: Any) -> None:
+    """Open a rise: at its first value three spreads up, else where the run-up began."""
+    s.level, s.spread = level(s)
+    s.at_line = s.first_line if s.strong == 1 else s.onset_line
+    s.at_step = s.first_step if s.strong == 1 else s.onset_step
+    s.at_time = s.first_time if s.strong == 1 else s.onset_time
+    s.rise_usual = min(s.spread, s.usual)
+    s.began = middle(s.start, s.start_n)
+    s.rising = 1
+    s.count = 0
+    s.peak = s.level
+    s.top = s.level
+    s.peak_at = 0
+    s.after_n = 0
+    s.before_n = min(s.tail_n, TAIL)
+    for j in range(s.before_n):
+        k = (s.tail_n - s.before_n + j) % TAIL
+        s.before_at[j] = s.tail_at[k]
+        s.before_value[j] = s.tail_value[k]
+    calm_again(s)
+
+
+def calm_again(s: Any) -> None:
+    """Nothing has been run up."""
+    s.total = 0.0
+    s.running_up = 0
+    s.strong = 0
+
+
+def stands(s: Any) -> float:
+    """Where a rise stands by now."""
+    return middle(s.recent, min(s.count, RECENT))
+
+
+def lost(s: Any) -> bool:
+    """Whether more than half of all that the run had learned is gone."""
+    learned = s.began - s.level
+    height = stands(s) - s.level
+    return bool(learned > 5.0 * s.spread and height > 0.5 * learned and height > MARKED * s.spread)
+
+
+def diverged(s: Any) -> bool:
+    """Whether a rise is a disaster: all is lost, or it stays far up for a tenth of the run."""
+    if s.count >= HOLD and lost(s):
+        return True
+    height = stands(s) - s.level
+    stays = height > 0.5 * (s.peak - s.level)
+    return bool(height > 2.0 * MARKED * s.spread and stays and s.count >= max(200, s.seen // 10))
+
+
+def goes_on(s: Any, at: int, value: float, line: int, step: int) -> int:
+    """One more value of a rise: whether it is over, is the new level, or lasts."""
+    s.recent[s.count % RECENT] = value
+    s.count += 1
+    s.line = line
+    s.step = step
+    if value > s.peak:
+        s.peak = value
+        if value > s.top + 0.1 * (s.top - s.level):  # not by noise on a level
+            s.top = value
+            s.peak_at = s.count
+    if s.after_n < TAIL:
+        s.after_at[s.after_n] = at
+        s.after_value[s.after_n] = value
+        s.after_n += 1
+    if s.count >= RECENT and stands(s) < s.level + BACK * s.spread:
+        return _BACK
+    # Long there, not rising, not a disaster: what looked like a rise is the new level.
+    long = s.count >= max(SETTLED, s.seen // 4) and s.peak_at < 2 * s.count // 3
+    return _NEW_LEVEL if long and not diverged(s) else _RISING
+
+
+def notable(s: Any, recovered: bool) -> bool:
+    """Whether the rise, now over, is worth a word."""
+    height = (s.peak - s.level) / s.rise_usual
+    return bool(height >= NOTABLE or not (recovered or s.count < HOLD))
+
+
+def take(s: Any, at: int, value: float, line: int, step: int, time: int) -> int:
+    """One more finite value of a series; the code of what happened."""
+    if s.start_n < START:
+        s.start[s.start_n] = value
+        s.start_n += 1
+    if s.rising == 0 and alarms(s, value, line, step, time):
+        rise(s)
+    s.seen += 1
+    s.longest = max(s.longest, s.seen)
+    happened = DONE
+    if s.rising == 1:
+        end = goes_on(s, at, value, line, step)
+        if end != _RISING:
+            s.rising = 0
+            if notable(s, end == _BACK):
+                happened = RECOVERED if end == _BACK else SHIFTED
+            if end == _NEW_LEVEL:
+                forget(s)
+    s.tail_at[s.tail_n % TAIL] = at
+    s.tail_value[s.tail_n % TAIL] = value
+    s.tail_n += 1
+    return happened
+
+
+def follow(
+    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
+    segments: Any, slots: Any, states: Any, at: Any,
+) -> int:  # fmt: skip
+    """Go on from series `at[0]` and place `at[1]` until a notable rise has ended."""
+    g, k = at[0], at[1]
+    while g < len(slots):
+        s = states[slots[g]]
+        if s.segment != segments[g]:
+            at[0], at[1] = g, k
+            return SEGMENT
+        k = max(k, begins[g])
+        while k < begins[g + 1]:
+            i = order[k]
+            k += 1
+            v = value[i]
+            finite = v - v == 0.0
+            if repeats(s, step[i], epoch[i], finite) or not finite:
+                continue
+            where = line[i] if step[i] == NOTHING else step[i]
+            happened = take(s, where, v, line[i], step[i], time[i])
+            if happened != DONE:
+                at[0], at[1] = g, k
+                return happened
+        g += 1
+    return DONE

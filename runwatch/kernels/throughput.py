@@ -1,0 +1,173 @@
+"""Speeds against a baseline of their own: drops by half, and small ones that last."""
+
+from typing import Any
+
+from runwatch.kernels.rolling import clear, insert, middle
+from runwatch.kernels.run import DONE, SEGMENT
+from runwatch.kernels.tracks import Field, numbers
+
+WARM = 5  # first records: compilation, caches
+FEW = 4  # records that make a first baseline where a log is short
+BASELINE = 100  # records whose median is the baseline
+HALF = 0.5
+LOWER = 0.6  # below this a record counts towards a drop
+BLOCK = 20  # records whose median is compared for small drops
+SMALL = 0.04  # a lasting loss of this share is told
+GRADUAL = 0.75  # of the baseline: a run that was down to this already did not drop
+CLEAR = 4.0  # spreads of the block medians
+RECENT = 10
+FIRST = 10  # block medians that tell how far these spread
+_OPENING = 4 * WARM
+
+FIELDS = (
+    Field("segment"),
+    *numbers("rises", "falls", "known", "first_n", "opening_n", "settled_n", "recent_n"),
+    *numbers("before", "level", start=0.0),
+    Field("opening", 0.0, _OPENING, count="opening_n"),  # of the first records, the first, sorted
+    Field("settled", 0.0, 2 * BASELINE + WARM, count="settled_n"),  # those after WARM, sorted
+    Field("recent", 0.0, RECENT),
+    *numbers("dropping", "drop_line", "drop_step", "drop_time", "drop_last_line", "drop_count"),
+    *numbers("drop_sudden", "drop_below"),
+    *numbers("drop_level", "drop_now", start=0.0),
+    Field("drop_values", 0.0, BASELINE),
+    *numbers("block_n", "block_line", "block_step", "block_time", "blocks_n"),
+    Field("block", 0.0, BLOCK, count="block_n"),
+    Field("blocks", 0.0, FIRST),
+    *numbers("small", "small_line", "small_step", "small_time", "small_last_line"),
+    *numbers("small_level", "small_now", start=0.0),
+)
+
+
+def baseline(s: Any) -> float:
+    """The median of the first records, without those in which a run warms up."""
+    if s.first_n > _OPENING:
+        n = s.settled_n
+        return float(0.5 * (s.settled[n // 2] + s.settled[(n - 1) // 2]))
+    n = s.opening_n
+    return float(0.5 * (s.opening[n // 2] + s.opening[(n - 1) // 2]))
+
+
+def begin(s: Any, value: float) -> None:
+    """Take in one of the first records."""
+    if s.first_n < _OPENING:
+        insert(s.opening, s.opening_n, value)
+        s.opening_n += 1
+    if s.first_n >= WARM:
+        insert(s.settled, s.settled_n, value)
+        s.settled_n += 1
+    s.first_n += 1
+
+
+def enough(first: int) -> int:
+    """How many records make a drop, after so many that make the baseline."""
+    return min(max(2, first // 2), 20)
+
+
+def compare(s: Any, value: float, line: int, step: int, time: int, level: float) -> None:
+    """Does this record belong to a drop?"""
+    if value >= LOWER * level:
+        if s.dropping == 1 and s.known == 0:
+            kept = min(s.drop_count, BASELINE)
+            for j in range(kept):
+                begin(s, s.drop_values[(s.drop_count - kept + j) % BASELINE])
+        s.dropping = 0
+        s.recent[s.recent_n % RECENT] = value
+        s.recent_n += 1
+        return
+    if s.dropping == 0:
+        usual = middle(s.recent, min(s.recent_n, RECENT)) if s.recent_n > 0 else level
+        s.dropping = 1
+        s.drop_count = 0
+        s.drop_level = level
+        s.drop_below = 0
+        s.drop_sudden = 1 if usual >= GRADUAL * level else 0
+    if s.known == 0:
+        s.drop_values[s.drop_count % BASELINE] = value
+    s.drop_count += 1
+    if s.drop_below == 0 and value < HALF * level:
+        s.drop_below = 1
+        s.drop_line = line
+        s.drop_step = step
+        s.drop_time = time
+    s.drop_now = value
+    s.drop_last_line = line
+
+
+def block_ends(s: Any, line: int) -> None:
+    """Judge the median of a whole block, which stands in order of size."""
+    median = s.block[BLOCK // 2]
+    if s.blocks_n < FIRST:
+        s.blocks[s.blocks_n] = median
+        s.blocks_n += 1
+    away = [0.0] * FIRST
+    for j in range(s.blocks_n):
+        away[j] = abs(s.blocks[j] - s.level)
+    typical = middle(away, s.blocks_n) * 1.4826
+    if s.level - median < max(SMALL * s.level, CLEAR * typical):
+        s.small = 0
+        return
+    if s.small == 0:
+        s.small_line = s.block_line
+        s.small_step = s.block_step
+        s.small_time = s.block_time
+        s.small_level = s.level
+    s.small += 1
+    s.small_now = median
+    s.small_last_line = line
+
+
+def take(s: Any, value: float, line: int, step: int, time: int) -> None:
+    """One more speed."""
+    if s.known == 0:
+        if s.first_n >= FEW:
+            compare(s, value, line, step, time, baseline(s))
+        if s.dropping == 0:
+            begin(s, value)
+        if s.first_n >= BASELINE + WARM:
+            s.known = 1
+            s.level = baseline(s)
+        return
+    compare(s, value, line, step, time, s.level)
+    if s.block_n == 0:
+        s.block_line = line
+        s.block_step = step
+        s.block_time = time
+    insert(s.block, s.block_n, value)
+    s.block_n += 1
+    if s.block_n == BLOCK:
+        block_ends(s, line)
+        clear(s.block)
+        s.block_n = 0
+
+
+def follow(
+    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
+    segments: Any, slots: Any, states: Any, at: Any, is_time: Any,
+) -> int:  # fmt: skip
+    """Go on from series `at[0]` and place `at[1]` to the end; `is_time` where speed is told by
+    the time of a step."""
+    g, k = at[0], at[1]
+    while g < len(slots):
+        if slots[g] < 0:
+            g += 1
+            continue
+        s = states[slots[g]]
+        if s.segment != segments[g]:
+            at[0], at[1] = g, k
+            return SEGMENT
+        k = max(k, begins[g])
+        while k < begins[g + 1]:
+            i = order[k]
+            k += 1
+            v = value[i]
+            if v - v != 0.0 or not v > 0.0:
+                continue
+            if is_time == 1:
+                if s.before > 0.0:
+                    s.rises += 1 if v > s.before else 0
+                    s.falls += 1 if v < s.before else 0
+                s.before = v
+                v = 1.0 / v
+            take(s, v, line[i], step[i], time[i])
+        g += 1
+    return DONE

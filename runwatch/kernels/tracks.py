@@ -1,0 +1,209 @@
+"""What streaming kernels remember of many series: one record a series, plain or compiled.
+
+A kernel is one function over records. As it stands it runs on plain objects whose fields are
+numbers and lists; compiled it runs on the rows of a structured array. `Tracks` holds either, goes
+over to the array when asked, and gives its past as plain JSON values from both.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+NOTHING = int(np.iinfo(np.int64).min)  # a null step, time or rank
+_FIRST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One number of a record, or an array of `size` of them.
+
+    `count` names the field that tells how many of them are in use, all where it is empty;
+    `sorts` names the array whose values this one holds in order of size.
+    """
+
+    name: str
+    start: float | int = 0
+    size: int = 0
+    count: str = ""
+    sorts: str = ""
+
+    @property
+    def dtype(self) -> Any:
+        """As numpy describes it."""
+        kind = "i8" if isinstance(self.start, int) else "f8"
+        return (self.name, kind, (self.size,)) if self.size else (self.name, kind)
+
+    def fresh(self) -> Any:
+        """Its value before anything was seen."""
+        if not self.size:
+            return self.start
+        return [] if self.count else [self.start] * self.size
+
+
+def numbers(*names: str, start: float | int = 0) -> tuple[Field, ...]:
+    """Fields of one number each, which begin alike."""
+    return tuple(Field(name, start) for name in names)
+
+
+REPEATED = (  # what `repeats` has to know of the row before
+    Field("last_step", NOTHING),
+    Field("last_epoch", math.nan),
+    Field("last_finite", 1),
+)
+
+
+def repeats(s: Any, step: int, epoch: float, finite: bool) -> bool:
+    """Whether a row repeats the step of the one before, as several loggers make it; takes it in.
+
+    Where no step is told every row counts, and so does a value that turns non-finite.
+    """
+    same = (
+        step != NOTHING
+        and step == s.last_step
+        and finite == (s.last_finite == 1)
+        and (epoch == s.last_epoch or (epoch != epoch and s.last_epoch != s.last_epoch))
+    )
+    s.last_step = step
+    s.last_epoch = epoch
+    s.last_finite = 1 if finite else 0
+    return same
+
+
+class Tracks:
+    """The records of all series of a run, by key."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self.fields = tuple(fields)
+        self.slots: dict[str, int] = {}
+        self.seen = 0  # rows that came by, in this process
+        self._plain: list[Any] = []
+        self._array: npt.NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def slot(self, key: str, segment: int) -> int:
+        """Where the record of this series stands; a new one begins in this segment."""
+        slot = self.slots.get(key)
+        if slot is None:
+            slot = self.slots[key] = len(self.slots)
+            self._append(self.fresh(segment=segment))
+        return slot
+
+    def fresh(self, **given: Any) -> Any:
+        """A record of which nothing is known but what is given."""
+        return SimpleNamespace(**{field.name: field.fresh() for field in self.fields} | given)
+
+    def rows(self, *, compiled: bool) -> Any:
+        """The records as a kernel takes them; once compiled, always compiled."""
+        if self._array is None and compiled:
+            plain, self._plain = self._plain, []
+            dtype = np.dtype([field.dtype for field in self.fields])
+            self._array = np.zeros(max(_FIRST, 2 * len(plain)), dtype)
+            for i, row in enumerate(plain):
+                self._pack(i, row)
+        return self._plain if self._array is None else self._array
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the records stand in an array."""
+        return self._array is not None
+
+    def __getitem__(self, slot: int) -> Any:
+        """A record to read; what is changed in it is lost unless it is put back."""
+        return self._plain[slot] if self._array is None else self._unpacked(slot)
+
+    def __setitem__(self, slot: int, row: Any) -> None:
+        if self._array is None:
+            self._plain[slot] = row
+        else:
+            self._pack(slot, row)
+
+    def marked(self, name: str) -> Iterator[tuple[str, Any]]:
+        """Key and record of every series in which this field is not 0."""
+        if self._array is None:
+            chosen = [bool(getattr(row, name)) for row in self._plain]
+        else:
+            chosen = (self._array[name][: len(self.slots)] != 0).tolist()
+        for key, slot in self.slots.items():
+            if chosen[slot]:
+                yield key, self[slot]
+
+    def column(self, name: str) -> Any:
+        """One field of all records, in the order of their slots."""
+        if self._array is None:
+            return np.array([getattr(row, name) for row in self._plain])
+        return self._array[name][: len(self.slots)]
+
+    def state(self) -> dict[str, Any]:
+        """All records as plain JSON values."""
+        return {key: self._json(self[slot]) for key, slot in self.slots.items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up the records that `state` gave."""
+        self.slots, self._plain, self._array = {}, [], None
+        for key, values in state.items():
+            row = self.fresh(**{name: _number(value) for name, value in values.items()})
+            for field in self.fields:
+                if field.sorts:
+                    setattr(row, field.name, sorted(getattr(row, field.sorts)))
+            self.slots[key] = len(self.slots)
+            self._plain.append(row)
+
+    def _json(self, row: Any) -> dict[str, Any]:
+        return {f.name: _plain(getattr(row, f.name)) for f in self.fields if not f.sorts}
+
+    def _append(self, row: Any) -> None:
+        if self._array is None:
+            self._plain.append(row)
+            return
+        if len(self.slots) > len(self._array):
+            self._array = np.concatenate((self._array, np.zeros_like(self._array)))
+        self._pack(len(self.slots) - 1, row)
+
+    def _pack(self, slot: int, row: Any) -> None:
+        assert self._array is not None
+        target = self._array[slot]
+        for field in self.fields:
+            value = getattr(row, field.name)
+            if field.count:
+                value = value + [0] * (field.size - len(value))
+            target[field.name] = value
+
+    def _unpacked(self, slot: int) -> Any:
+        assert self._array is not None
+        values = dict(zip(self._array.dtype.names or (), self._array[slot].item(), strict=True))
+        for field in self.fields:
+            if field.size:
+                used = values[field.count] if field.count else field.size
+                values[field.name] = values[field.name][: min(used, field.size)].tolist()
+        return SimpleNamespace(**values)
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows no NaN and no infinity."""
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return list(map(_number, value))
+    return float(value) if isinstance(value, str) else value
+
+
+def keyed(stream: str, metric: str, rank: int | None) -> str:
+    """Names a series within a run; plain text, so that it can be a key in JSON."""
+    return f"{stream}\0{metric}\0{'' if rank is None else rank}"
+
+
+def unkeyed(key: str) -> tuple[str, str, int | None]:
+    """Stream, metric and rank of a key."""
+    stream, metric, rank = key.rsplit("\0", 2)
+    return stream, metric, int(rank) if rank else None
