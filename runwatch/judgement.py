@@ -151,6 +151,20 @@ def fold(findings: Sequence[Finding], ending: Ending, *, written: bool = True) -
     return _verdict(root, findings, ending)
 
 
+def one_root(findings: Sequence[Finding], root: Finding | None) -> list[Finding]:
+    """The findings, of which no other that stands is called a root beside the one that is."""
+    return [_beside(finding, root) if root else finding for finding in findings]
+
+
+def _beside(finding: Finding, root: Finding) -> Finding:
+    if finding == root or finding.role is not Role.ROOT or finding.state is State.RECOVERED:
+        return finding
+    if finding.kind == root.kind:
+        return replace(finding, role=Role.CONFIRMATION)
+    terminal = finding.state is State.TERMINAL
+    return replace(finding, role=Role.FOLLOW_ON if terminal else Role.SYMPTOM)
+
+
 def _nothing(ending: Ending) -> Verdict:
     """An empty log says neither that the run is well nor that it is not."""
     return Verdict(

@@ -157,7 +157,7 @@ class Analysis:
             terminal_state=(verdict.ending or ending).state,
             verdict=verdict,
             coverage=covered(self._parser.account, skipped),
-            findings=tuple(sorted(found, key=_order)),
+            findings=tuple(sorted(judgement.one_root(found, verdict.root_cause), key=_order)),
             checks=tuple(detector.check() for detector in self._detectors),
             final_metrics=self.outline.final_metrics(),
             best_checkpoint=None if best is None else best.path,

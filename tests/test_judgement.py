@@ -10,6 +10,7 @@ from runwatch.judgement import (
     TerminalState,
     Verdict,
     fold,
+    one_root,
     rule,
     rules,
 )
@@ -131,3 +132,14 @@ def test_an_empty_log_asks_to_wait() -> None:
     """It says neither that the run is well nor that it is not; an ending is an answer."""
     assert answer(fold([], UNKNOWN, written=False)) == ("WAIT", "CONDITIONAL", None)
     assert answer(fold([], DONE, written=False)) == ("CONTINUE", "GO", None)
+
+
+def test_one_episode_has_one_root() -> None:
+    """What stands beside the root confirms it, follows it, or is a symptom."""
+    root = found("loss_scale_collapse", 6)
+    said = found("loss_scale_collapse", 9, state=State.TERMINAL)
+    late, slow = CRASHED, found("throughput_drop", 4)
+    spike = found("loss_spike_recovered", 2, state=State.RECOVERED)
+    roles = [f.role for f in one_root([said, root, late, slow, spike], root)]
+    assert [Role.CONFIRMATION, Role.ROOT, Role.FOLLOW_ON, Role.SYMPTOM, Role.ROOT] == roles
+    assert [said, slow] == one_root([said, slow], None)

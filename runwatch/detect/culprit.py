@@ -5,6 +5,8 @@ What a scheduler, a kernel or a launcher says befell a job or a node, not a rank
 that died belongs to a rank which its line does not tell.
 """
 
+from collections.abc import Sequence
+
 from runwatch.detect.collective import Waiting, suspect
 from runwatch.detect.hit import Hit, Incident
 from runwatch.detect.sighting import Sightings
@@ -12,14 +14,27 @@ from runwatch.detect.sighting import Sightings
 _SHOWN = 8
 
 
-def culprit(incident: Incident, streams: list[Sightings]) -> tuple[int | None, str]:
-    """Who failed first: the rank and "", or None and "undetermined: why"."""
+def culprit(
+    incident: Incident, streams: list[Sightings], same: Sequence[Incident] = ()
+) -> tuple[int | None, str]:
+    """Who failed first: the rank and "", or None and "undetermined: why".
+
+    `same` are incidents of the same fault; those of other streams came at the same time where
+    no clock says otherwise.
+    """
     hit = incident.first
     if hit.kind == "nccl_timeout":
         return suspect(_merged(streams), next((s.world for s in streams if s.world), None))
     if hit.note.startswith("undetermined"):
         return None, hit.note
     if hit.rank is not None:
+        equals = [i.first for i in same if i.first.stream != hit.stream]
+        tied = {h.rank for h in equals if h.clock == hit.clock and h.rank is not None}
+        if tied - {hit.rank}:
+            return (
+                None,
+                f"undetermined: no clock says which of ranks {listed(tied | {hit.rank})} was first",
+            )
         return hit.rank, ""
     task = hit.told.get("task", "")
     # Below an agent of its own on every node, a task is a node.

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 
 from runwatch.detect import Faults, detectors
-from runwatch.detect.signatures import catalog
+from runwatch.detect.signatures import Signature, catalog, context_table
 from runwatch.judgement import rule, rules
 
 _PARTS = ("Sees", "Matters", "Misses", "Tune")
@@ -46,10 +46,39 @@ def explain(kind: str) -> Explanation | None:
     signatures = [s for s in catalog().signatures.values() if s.kind == kind]
     detector = owner or Faults()
     samples = tuple(line for s in signatures for line in s.fires)[:_MAX_SAMPLES]
+    parts = _parts(inspect.getdoc(detector) or "")
+    words = _words_for(kind, signatures)
+    if owner is None and not words:
+        parts["Sees"] = "nothing in a log yet: it waits for a source that tells it."
+    elif words:
+        parts["Sees"] = f"{words}. As for every kind: {parts['Sees']}"
     return Explanation(
-        kind, told.title, told.severity, told.judgement, _parts(inspect.getdoc(detector) or ""),
-        samples, told.look, told.steps, type(detector).__module__,
+        kind, told.title, told.severity, told.judgement, parts,
+        samples, told.look, told.steps, _source(detector, signatures),
     )  # fmt: skip
+
+
+def _words_for(kind: str, signatures: list[Signature]) -> str:
+    """What in a log leads to this kind, by name: signatures, exceptions, exit codes; "" if none."""
+    table = context_table()
+    kinds_of = [*table["exception"], *table["cut"]]
+    raised = [
+        f"{', '.join(row.get('types', ['a traceback cut off']))}"
+        + (f" while {row['context']}" if row.get("context") else "")
+        for row in kinds_of
+        if row["kind"] == kind
+    ]
+    codes = [code for code, meant in table["exit"].items() if meant == kind]
+    ways = [f"signatures {', '.join(sorted(s.name for s in signatures))}"] if signatures else []
+    ways += [f"exceptions {'; '.join(raised)}"] if raised else []
+    ways += [f"exit codes and signals {', '.join(codes)}"] if codes else []
+    return ". Also ".join(ways)
+
+
+def _source(detector: object, signatures: list[Signature]) -> str:
+    """Where the rule stands: the detector's module, and the files that its words are in."""
+    files = sorted({s.source for s in signatures if s.source})
+    return "; ".join([type(detector).__module__, *(f"signature/{name}" for name in files)])
 
 
 def _parts(text: str) -> dict[str, str]:

@@ -19,7 +19,9 @@ class Detector:
 
     Sees: lines that hold a fragment of `signature/*.toml`, tracebacks of any exception, tables of
     torchelastic, words that close a run. The earliest line that explains the end is the root; what
-    the run overcame and what other ranks print after it are told apart from it.
+    the run overcame and what other ranks print after it are told apart from it. An exception that
+    nothing explains is a `python_exception`; words of success after a launcher's failure are a
+    `false_success`, and a failure after the trainer's own last words a `finished_teardown_error`.
 
     Matters: a thousand lines of a dying run are echoes of one.
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from runwatch.detect.culprit import culprit, listed
 from runwatch.detect.episode import Episode
-from runwatch.detect.hit import Incident
+from runwatch.detect.hit import Hit, Incident
 from runwatch.detect.sighting import Sightings
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import rule
@@ -16,11 +16,13 @@ _RESTLESS = ("network", "python_exception", "tracker_kills_training")  # said of
 def reported(episode: Episode, streams: list[Sightings]) -> list[Finding]:
     """All findings, the root first."""
     found: list[Finding] = []
+    same: list[Incident] = []
     if episode.root:
-        found.append(_root(episode.root, episode, streams))
+        same = [i for i in episode.pending if _alike(i.first, episode.root.first)]
+        found.append(_root(episode.root, same, episode, streams))
     found += _teardown(episode, streams)
     found += _grouped(
-        episode.pending,
+        [i for i in episode.pending if i not in same],
         State.TERMINAL if episode.root else State.OPEN,
         episode,
         streams,
@@ -29,14 +31,21 @@ def reported(episode: Episode, streams: list[Sightings]) -> list[Finding]:
     return found[:_KEPT]
 
 
-def _root(incident: Incident, episode: Episode, streams: list[Sightings]) -> Finding:
+def _alike(one: Hit, other: Hit) -> bool:
+    """The same fault, as another rank tells it."""
+    return (one.signature, one.kind) == (other.signature, other.kind)
+
+
+def _root(
+    incident: Incident, same: list[Incident], episode: Episode, streams: list[Sightings]
+) -> Finding:
+    """The root, and with it the ranks that tell of the `same`."""
     hit = incident.first
-    rank, note = culprit(incident, streams)
+    rank, note = culprit(incident, streams, same)
     message = rule(hit.kind).title
     if hit.note and not hit.note.startswith("undetermined"):
         message += f", at {hit.note}"
-    same = [i for i in episode.pending if i.first.signature == hit.signature]
-    ranks = {rank for i in [incident, *same] if i.first.kind == hit.kind for rank in i.ranks}
+    ranks = {rank for i in [incident, *same] for rank in i.ranks}
     if len(ranks) > 1:
         message += f", on {len(ranks)} ranks ({listed(ranks)})"
     if hit.kind == "false_success" and episode.false_success:
@@ -44,6 +53,8 @@ def _root(incident: Incident, episode: Episode, streams: list[Sightings]) -> Fin
             f": line {episode.false_success.line} claims success after line {hit.line} failed"
         )
     evidence = list(incident.evidence)
+    if frame := hit.told.get("frame"):
+        evidence.insert(1, frame)
     if episode.false_success:
         evidence.append(episode.false_success.text)
     return _finding(

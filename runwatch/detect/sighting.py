@@ -139,7 +139,7 @@ class Sightings:
             hit.told = told | {"whose": signature.whose}
         if caught:
             hit.note = caught.user
-            hit.told = {**hit.told, "framed": "yes" if caught.framed else ""}
+            hit.told = {**hit.told, "framed": "yes" if caught.framed else "", "frame": caught.frame}
         return hit
 
     def _place(self, hit: Hit, caught: Caught | None) -> None:

@@ -58,6 +58,7 @@ class Signature:
     unless: str = ""
     whose: str = ""
     extract: tuple[str, ...] = ()
+    source: str = ""
     fires: tuple[str, ...] = field(default=(), repr=False)
     silent: tuple[str, ...] = field(default=(), repr=False)
 
@@ -145,7 +146,7 @@ def _signature(row: dict[str, Any], where: str) -> Signature:
         row = {
             key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
         }
-        return Signature(**{"weight": WEIGHT[role], **row})
+        return Signature(**{"weight": WEIGHT[role], "source": where, **row})
     except TypeError as error:
         raise FormatError(
             f"{where}: signature {name}: {error}", hint="see signature/*.toml"

@@ -60,6 +60,7 @@ class Open:
     seen: int
     frames: int = 0
     user: str = ""
+    frame: str = ""  # the line that `user` was read from, as it stands
     framed_at: int = -1
     contexts: list[str] = field(default_factory=list)
     thread: bool = False
@@ -81,6 +82,7 @@ class Caught:
     framed: bool
     thread: bool
     chained: bool
+    frame: str = ""
 
     @property
     def name(self) -> str:
@@ -125,7 +127,7 @@ class Reader:
         if frame := _FRAME.search(body[:1000]):
             tb = tb if tb and not tb.closed else self._open(writer, tb, note)
             tb.frames, tb.seen, tb.framed_at = tb.frames + 1, self.rows, self.rows
-            self._frame(tb, frame)
+            self._frame(tb, frame, note.raw)
             return None
         if tb and _CHAINED.search(body):
             tb.chained, tb.seen = True, self.rows
@@ -149,10 +151,11 @@ class Reader:
             self.writers[writer] = new
         return new
 
-    def _frame(self, tb: Open, frame: re.Match[str]) -> None:
+    def _frame(self, tb: Open, frame: re.Match[str], raw: str) -> None:
         file, name = frame["file"], frame["name"] or ""
         _note_context(tb, f"{file} in {name}\n")
         if not _LIBRARY.search(file):
+            tb.frame = raw[:KEPT_CHARACTERS].strip()
             tb.user = f"{file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame['line']}" + (
                 f" in {name}" if name else ""
             )
@@ -190,7 +193,7 @@ def _exception(body: str, tb: Open | None) -> Caught | None:
         contexts = tuple(tb.contexts)
         if " in DataLoader worker" in message:
             contexts += ("data",)
-        return Caught(name, message, contexts, tb.user, True, tb.thread, tb.chained)
+        return Caught(name, message, contexts, tb.user, True, tb.thread, tb.chained, tb.frame)
     if framed or not plain or not (message or "." in name):
         return None
     return Caught(name, message, (), "", False, False, bool(tb and tb.chained))

@@ -33,3 +33,19 @@ def test_a_fault_shows_lines_that_are_it() -> None:
 def test_what_is_no_kind_is_not_explained() -> None:
     """Nothing is made up."""
     assert explain("bad_luck") is None
+
+
+def test_a_fault_names_the_words_that_lead_to_it() -> None:
+    """Signatures, exceptions and exit codes, and the files they stand in."""
+    found = explain("sigkill_unknown")
+    assert found is not None
+    assert "shell-killed" in found.parts["Sees"]
+    assert "-9" in found.parts["Sees"]
+    assert "signature/host.toml" in found.source
+
+
+def test_what_no_log_can_tell_yet_says_so() -> None:
+    """A kind that waits for its source claims to see nothing."""
+    found = explain("pipeline_stuck")
+    assert found is not None
+    assert found.parts["Sees"].startswith("nothing in a log yet")

@@ -51,3 +51,39 @@ def test_the_order_of_streams_does_not_matter() -> None:
     logs = {"a.log": steps(1, 5) + WATCHDOG.format(r=0, n=7), "b.log": steps(1, 5) + TABLE}
     swapped = dict(reversed(logs.items()))
     assert verdict(logs, ranks=False) == verdict(swapped, ranks=False)
+
+
+FAILED = TRACEBACK + "ValueError: bad shape\n"
+
+
+def test_ranks_that_fail_alike_are_one_finding_that_lists_them() -> None:
+    """Where no clock tells who was first, none is named, and the note says why."""
+    logs = {f"rank_{r}.log": steps(1, 5) + FAILED for r in range(4)}
+    root = verdict(logs).root_cause
+    assert root
+    assert "on 4 ranks (0-3)" in root.message
+    assert (root.rank, root.rank_note) == (
+        None,
+        "undetermined: no clock says which of ranks 0-3 was first",
+    )
+
+
+def test_a_clock_tells_who_failed_first() -> None:
+    """The rank whose stream shows the earliest time is named."""
+    logs = {
+        f"rank_{r}.log": steps(1, 5) + f"2024-05-01 10:00:{40 - r} ERROR bad\n" + FAILED
+        for r in range(4)
+    }
+    root = verdict(logs).root_cause
+    assert root
+    assert (root.stream, root.rank) == ("rank_3.log", 3)
+
+
+def test_what_ranks_share_is_told_once() -> None:
+    """The same exception of four ranks is one finding, and the user's own frame is cited."""
+    detector = Detector()
+    for rank in range(4):
+        for batch in batches(steps(1, 5) + FAILED, [], Stream(f"rank_{rank}.log", rank)):
+            detector.feed(batch)
+    (found,) = detector.findings()
+    assert ("ValueError: bad shape", 'File "/home/me/train.py", line 88, in main') == found.evidence
