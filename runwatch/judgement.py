@@ -3,13 +3,14 @@
 What each kind of finding means is data, in `kinds.toml`: this file holds no kind by name.
 """
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
+
+import tomli
 
 from runwatch.finding import Finding, Role, Severity, State
 
@@ -104,7 +105,7 @@ class Rule:
 def rules() -> dict[str, Rule]:
     """The rule of every kind, read once."""
     text = (files("runwatch") / "kinds.toml").read_text(encoding="utf-8")
-    return {kind: _rule(row) for kind, row in tomllib.loads(text).items()}
+    return {kind: _rule(row) for kind, row in tomli.loads(text).items()}
 
 
 def _rule(row: dict[str, Any]) -> Rule:

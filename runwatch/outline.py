@@ -4,9 +4,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 
 from runwatch.chunk import Stream
+from runwatch.column import distinct, known, numbers
 from runwatch.records import Batch
 from runwatch.summary import Steps
 
@@ -56,18 +56,16 @@ class Outline:
         """Take the next batch."""
         if batch.total_steps is not None:
             self._totals[batch.stream.name] = batch.total_steps
-        for rank in (
-            *pc.unique(batch.points.column("rank")).to_pylist(),
-            *pc.unique(batch.lines.column("rank")).to_pylist(),
-        ):
-            if rank is not None:
-                self.ranks.add(rank)
+        for rank in (batch.points.column("rank"), batch.lines.column("rank")):
+            self.ranks.update(distinct(numbers(rank)[known(rank)]).tolist())
         self._go(batch)
         points = batch.points
         if not points.num_rows:
             return
-        low = pc.min(points.column("step")).as_py()
-        if low is not None:  # what `progress` tells of a batch is its last step
+        steps = points.column("step")
+        if steps.null_count < len(steps):
+            # What `progress` tells of a batch is its last step.
+            low = int(numbers(steps)[known(steps)].min())
             self.first_step = low if self.first_step is None else min(low, self.first_step)
         self._remember(batch.stream, points)
         self._seen += points.num_rows
@@ -77,11 +75,11 @@ class Outline:
         points = batch.points
         segment, epoch, step = self._places.get(batch.stream.name, (0, -1.0, -1))
         if points.num_rows:
-            segment = max(segment, pc.max(points.column("segment")).as_py())
-            self.segments = max(self.segments, int(segment) + 1)
+            segment = max(segment, int(numbers(points.column("segment")).max()))
+            self.segments = max(self.segments, segment + 1)
             epochs = points.column("epoch")
             if epochs.null_count < len(epochs):
-                epoch = pc.drop_null(epochs)[-1].as_py()
+                epoch = float(numbers(epochs)[known(epochs)][-1])
         if batch.progress:
             told = [step for step, _ in batch.progress.values()]
             self.first_step = min(told if self.first_step is None else [*told, self.first_step])
@@ -93,7 +91,7 @@ class Outline:
         """The last value of every metric that a summary may show."""
         metric, quantity = points.column("metric"), points.column("quantity")
         names, kinds = metric.dictionary.to_pylist(), quantity.dictionary.to_pylist()
-        codes = metric.indices.to_numpy(zero_copy_only=False)
+        codes = numbers(metric.indices)
         rows = np.full(len(names), -1)
         rows[codes] = np.arange(len(codes))  # of several the last one stays
         furthest = np.full(len(names), -1)
@@ -178,12 +176,6 @@ def _places(points: Any) -> Any:
     place = np.zeros(points.num_rows, np.int64)
     parts = (("segment", _SEGMENT_BITS), ("epoch", _EPOCH_BITS), ("step", _STEP_BITS))
     for name, bits in parts:
-        column = points.column(name)
-        known = np.zeros(len(column), np.int64)
-        if column.null_count < len(column):
-            filled = pc.fill_null(column, -1) if column.null_count else column
-            values = filled.to_numpy(zero_copy_only=False)
-            with np.errstate(invalid="ignore"):
-                known = np.nan_to_num(np.clip(values, -1, (1 << bits) - 2)).astype(np.int64) + 1
-        place = (place << bits) + known
+        values = np.clip(numbers(points.column(name), -1), -1, (1 << bits) - 2)
+        place = (place << bits) + np.nan_to_num(values).astype(np.int64) + 1
     return place

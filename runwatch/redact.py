@@ -5,11 +5,12 @@ password in a sentence looks like any word.
 """
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from typing import Any
+
+import tomli
 
 MARK = "[redacted]"
 
@@ -40,7 +41,7 @@ class Secret:
 @cache
 def secrets() -> tuple[Secret, ...]:
     """The kinds we know, in the order in which they are taken out."""
-    known = tomllib.loads(resources.files("runwatch").joinpath("redact.toml").read_text("utf-8"))
+    known = tomli.loads(resources.files("runwatch").joinpath("redact.toml").read_text("utf-8"))
     return tuple(
         Secret(
             name=secret["name"],

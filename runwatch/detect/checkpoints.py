@@ -5,15 +5,16 @@ one saved at the lowest evaluation loss; else the last.
 """
 
 import re
-import tomllib
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
+import tomli
 
+from runwatch.column import numbers, says
 from runwatch.records import Batch
 
 _KEPT = 64  # checkpoints remembered, the last ones
@@ -51,8 +52,7 @@ class Checkpoints:
         at, values = _evaluations(batch)
         if batch.lines.num_rows:
             columns = [batch.lines.column(n).to_pylist() for n in ("line", "step", "text")]
-            clock: Any = batch.lines.column("time")
-            times = clock.cast("int64").to_pylist()
+            times: list[Any] = batch.lines.column("time").view(pa.int64()).to_pylist()
             for line, step, text, time in zip(*columns, times, strict=True):
                 found = _known().read(text)
                 if found is None:
@@ -115,13 +115,8 @@ def _evaluations(batch: Batch) -> tuple[Any, Any]:
     points = batch.points
     if not points.num_rows:
         return np.empty(0), np.empty(0)
-    codes: Any = points.column("quantity")
-    words = codes.dictionary.to_pylist()
-    if "eval_loss" not in words:
-        return np.empty(0), np.empty(0)
-    chosen = pc.fill_null(pc.equal(codes.indices, words.index("eval_loss")), False)
-    rows: Any = points.filter(chosen)
-    lines, values = rows.column("line").to_numpy(), rows.column("value").to_numpy()
+    chosen = says(points.column("quantity"), "eval_loss")
+    lines, values = (numbers(points.column(name))[chosen] for name in ("line", "value"))
     order = np.argsort(lines, kind="stable")
     return lines[order], values[order]
 
@@ -130,7 +125,7 @@ class _Known:
     """The patterns of `checkpoint.toml`, compiled when the first line may tell of one."""
 
     def __init__(self) -> None:
-        self.table = tomllib.loads(
+        self.table = tomli.loads(
             (files("runwatch.detect") / "checkpoint.toml").read_text(encoding="utf-8")
         )
         self.fragments: tuple[str, ...] = tuple(self.table["fragments"])

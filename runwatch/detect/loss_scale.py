@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pyarrow.compute as pc
 
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, place, run
@@ -139,11 +138,10 @@ def _sentences(batch: Batch) -> list[tuple[int, float, dict[str, Any]]]:
     if not lines.num_rows:
         return []
     told = []
-    raws: Any = lines.column("raw")
-    mask = pc.or_(*(pc.match_substring(raws, words) for words in TELLS))
-    picked: list[Any] = pc.indices_nonzero(mask).to_pylist()
-    for i in picked:
-        raw = raws[i].as_py()
+    raws: list[Any] = lines.column("raw").to_pylist()
+    for i, raw in enumerate(raws):
+        if not any(words in raw for words in TELLS):
+            continue
         words = TELLS[0] if TELLS[0] in raw else TELLS[1]
         before, _, after = raw.rpartition(words)
         try:

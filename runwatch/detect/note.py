@@ -25,7 +25,7 @@ class Note:
 
 def notes(lines: pa.RecordBatch) -> Iterator[Note]:
     """The rows of a batch in LINES, huge ones cut to their two ends."""
-    columns = [lines.column("line").to_pylist(), lines.column("time").cast(pa.int64()).to_pylist()]
+    columns = [lines.column("line").to_pylist(), lines.column("time").view(pa.int64()).to_pylist()]
     columns += [lines.column(name).to_pylist() for name in ("rank", "step", "segment")]
     texts = [[_clipped(str(t)) for t in lines.column(n).to_pylist()] for n in ("text", "raw")]
     for values in zip(*columns, *texts, strict=True):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from runwatch.column import distinct, known, numbers, says
 from runwatch.records import Batch
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +51,7 @@ class Progress:
         if points.num_rows == 0:
             return Advances(before, np.empty(0, np.int64))
         self.points += points.num_rows
-        lines = _numbers(points.column("line"), 0)
+        lines = numbers(points.column("line"))
         # Held lines may come late, so the first and the last row do not bound them.
         low, high = int(lines.min()), int(lines.max())
         self.line = max(self.line, high)
@@ -64,9 +64,9 @@ class Progress:
         """Lines that report a loss in a stream that has not told a step yet."""
         if self.step is not None:
             return np.empty(0, np.int64)
-        stepped = np.flatnonzero(_known(points.column("step")))
+        stepped = np.flatnonzero(known(points.column("step")))
         end = int(stepped[0]) if len(stepped) else len(lines)
-        losses = np.unique(lines[:end][_losses(points.slice(0, end))])
+        losses = distinct(lines[:end][_losses(points.slice(0, end))])
         losses = losses[losses > self.lossy_line]
         if len(losses):
             self.lossy_line = int(losses[-1])
@@ -74,18 +74,18 @@ class Progress:
 
     def _stepped(self, lines: Array, points: pa.RecordBatch) -> Array:
         """Lines at which (segment, epoch, step) came higher than ever before."""
-        steps = _numbers(points.column("step"), -1)
+        steps = numbers(points.column("step"), -1)
         # The many points of one record say the same: one of them is enough.
         fresh = np.concatenate([[True], (lines[1:] != lines[:-1]) | (steps[1:] != steps[:-1])])
         rows = np.flatnonzero(fresh)
-        epochs = self._epochs(points.column("epoch").take(rows))
-        segments = _numbers(points.column("segment"), 0)[rows]
-        known = steps[rows] >= 0
-        steps, lines = np.minimum(steps[rows][known], _MOST[2]), lines[rows][known]
+        epochs = self._epochs(points.column("epoch"), rows)
+        segments = numbers(points.column("segment"))[rows]
+        told = steps[rows] >= 0
+        steps, lines = np.minimum(steps[rows][told], _MOST[2]), lines[rows][told]
         if not len(steps):
             return np.empty(0, np.int64)
         groups = np.minimum(segments, _MOST[0]).astype(np.int64) << _EPOCH_BITS
-        groups = (groups + epochs)[known]
+        groups = (groups + epochs)[told]
         places = (groups << _STEP_BITS) + steps
         course = np.maximum.accumulate(np.concatenate([[self.highest], places]))
         self._groups(groups, steps, course[1:] >> _STEP_BITS)
@@ -99,22 +99,22 @@ class Progress:
         if group == present[-1] and groups.min() == groups.max() == group:
             self.top = max(self.top, int(steps.max()))
             return
-        for new in np.unique(present[groups == present]):
+        for new in distinct(present[groups == present]):
             if new != group:
                 same = group >= 0 and new >> _EPOCH_BITS == group >> _EPOCH_BITS
                 self.widest = max(self.widest, self.top) if same else -1
                 self.top, group = -1, int(new)
             self.top = max(self.top, int(steps[(groups == new) & (present == new)].max()))
 
-    def _epochs(self, column: Any) -> Array:
-        """The epoch of every row as a whole number, carried on where a row has none."""
+    def _epochs(self, column: Any, rows: Array) -> Array:
+        """The epoch of these rows as a whole number, carried on where a row has none."""
         carried = 0.0 if self.epoch is None else self.epoch
         if column.null_count == len(column):
-            return np.full(len(column), _whole(np.float64(carried)))
-        values = np.concatenate([[carried], _numbers(column, 0)])
-        known = np.concatenate([[True], _known(column)])
-        filled = values[np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))][1:]
-        if known[1:].any():
+            return np.full(len(rows), _whole(np.float64(carried)))
+        values = np.concatenate([[carried], numbers(column)[rows]])
+        told = np.concatenate([[True], known(column)[rows]])
+        filled = values[np.maximum.accumulate(np.where(told, np.arange(len(values)), 0))][1:]
+        if told[1:].any():
             self.epoch = float(filled[-1])
         return _whole(filled)
 
@@ -135,27 +135,10 @@ class Advances:
         return self.before + int(np.searchsorted(self.lines, line, side="right"))
 
 
-def _numbers(column: Any, missing: int) -> Array:
-    if column.null_count:
-        column = pc.fill_null(column, missing)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
 def _whole(epochs: Any) -> Array:
     whole = np.nan_to_num(epochs, nan=0.0, posinf=0.0, neginf=0.0)
     return np.asarray(np.clip(whole, 0, _MOST[1])).astype(np.int64)
 
 
-def _known(column: Any) -> Array:
-    return np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False))
-
-
 def _losses(points: pa.RecordBatch) -> Array:
-    quantity = points.column("quantity")
-    indices: Any = getattr(quantity, "indices", None)
-    words: Any = getattr(quantity, "dictionary", None)
-    if words is None:
-        return np.ones(points.num_rows, bool)
-    loss = [i for i, word in enumerate(words.to_pylist()) if word == "loss"]
-    codes = np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False))
-    return np.isin(codes, loss)
+    return says(points.column("quantity"), "loss")

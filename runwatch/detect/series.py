@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from runwatch.column import known, numbers
 from runwatch.kernels.run import Kernel, Run
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
@@ -53,14 +53,14 @@ class Columns:
         quantity: Any = points.column("quantity")
         self.stream = batch.stream
         self.line = _ints(points.column("line"))
-        self.time = _ints(points.column("time").view(pa.int64()))
+        self.time = _ints(points.column("time"))
         self.rank = _ints(points.column("rank"))
         self.step = _ints(points.column("step"))
-        self.epoch = _floats(points.column("epoch"))
-        self.value = _floats(points.column("value"))
+        self.epoch: Floats = numbers(points.column("epoch"), np.nan)
+        self.value: Floats = numbers(points.column("value"))
         self.segment = _ints(points.column("segment"))
         self.metric = _ints(metric.indices)
-        self.quantity = _ints(quantity.indices.fill_null(-1))
+        self.quantity = numbers(quantity.indices, -1).astype(np.int64)
         self.metrics: list[str] = metric.dictionary.to_pylist()
         self.quantities: list[str] = quantity.dictionary.to_pylist()
 
@@ -153,19 +153,8 @@ def _span(ranks: Ints) -> tuple[int, int]:
 def _ints(column: Any) -> Ints:
     if column.null_count == len(column):
         return np.full(len(column), NOTHING)
-    if column.null_count:
-        column = column.cast(pa.int64()).fill_null(NOTHING)
-    numbers: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return numbers
-
-
-def _floats(column: Any) -> Floats:
-    if column.null_count == len(column):
-        return np.full(len(column), np.nan)
-    if column.null_count:
-        column = column.fill_null(float("nan"))
-    numbers: Floats = column.to_numpy(zero_copy_only=False)
-    return numbers
+    values: Ints = numbers(column).astype(np.int64, copy=False)
+    return np.where(known(column), values, NOTHING) if column.null_count else values
 
 
 def run(

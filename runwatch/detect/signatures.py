@@ -7,12 +7,13 @@ one of them stands is the signature's pattern compiled and tried.
 """
 
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
+
+import tomli
 
 from runwatch.errors import FormatError
 
@@ -129,8 +130,8 @@ class Catalog:
 def parsed(text: str, where: str) -> list[Signature]:
     """The signatures of one TOML file. Raises FormatError, naming `where`, on a bad one."""
     try:
-        rows = tomllib.loads(text).get("signature", [])
-    except tomllib.TOMLDecodeError as error:
+        rows = tomli.loads(text).get("signature", [])
+    except tomli.TOMLDecodeError as error:
         raise FormatError(f"{where}: {error}", hint="signature files are TOML") from error
     return [_signature(row, where) for row in rows]
 
@@ -169,7 +170,7 @@ def catalog() -> Catalog:
 @lru_cache(maxsize=1)
 def context_table() -> dict[str, Any]:
     """What frames of tracebacks, types of exceptions and exit codes mean."""
-    return tomllib.loads(read("context.toml"))
+    return tomli.loads(read("context.toml"))
 
 
 # Lines that are read for their form: tracebacks, launcher tables, names of exceptions.

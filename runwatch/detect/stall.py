@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from runwatch.column import distinct, known, numbers
 from runwatch.detect.fold import finding
 from runwatch.detect.series import Columns, Floats, Ints
 from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
@@ -50,7 +50,7 @@ class Detector:
         clocks = _clocks(batch)
         segments = columns.segment[told]
         one = len(segments) > 0 and segments[0] == segments.min() == segments.max()
-        present = segments[:1].tolist() if one else np.unique(segments).tolist()
+        present = segments[:1].tolist() if one else distinct(segments).tolist()
         for segment in sorted({*present, *clocks}):
             if segment != track["segment"]:
                 track.update(_fresh(segment), pauses=track["pauses"])
@@ -105,11 +105,11 @@ def _clocks(batch: Batch) -> dict[int, int]:
     """The latest time that any line of note tells, by segment."""
     if not batch.lines.num_rows:
         return {}
-    told = batch.lines.column("time").is_valid()
-    times = batch.lines.column("time").filter(told).cast(pa.int64()).to_numpy()
-    segments = batch.lines.column("segment").filter(told).to_numpy()
+    time = batch.lines.column("time")
+    told = known(time)
+    times, segments = numbers(time)[told], numbers(batch.lines.column("segment"))[told]
     return {
-        segment: int(times[segments == segment].max()) for segment in np.unique(segments).tolist()
+        segment: int(times[segments == segment].max()) for segment in distinct(segments).tolist()
     }
 
 

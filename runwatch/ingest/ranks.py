@@ -29,10 +29,10 @@ class Rule:
 @cache
 def rules() -> tuple[Rule, ...]:
     """In order: the first rule that matches a name decides."""
-    import tomllib
+    import tomli
 
     with open(join(dirname(__file__), "stream_names.toml"), "rb") as file:
-        rows = tomllib.load(file)["rule"]
+        rows = tomli.load(file)["rule"]
     return tuple(
         Rule(
             row["name"],

@@ -23,10 +23,10 @@ NUL_RUN = re.compile(rb"\0+")
 @cache
 def known() -> dict[str, Any]:
     """`not_logs.toml`, its magic patterns compiled on bytes."""
-    import tomllib
+    import tomli
 
     with open(join(dirname(__file__), "not_logs.toml"), "rb") as file:
-        table = tomllib.load(file)
+        table = tomli.load(file)
     for row in table["magic"]:
         row["bytes"] = re.compile(row["pattern"].encode("latin-1"), re.DOTALL)
     return table

@@ -72,7 +72,7 @@ class Columns:
         self._blocks.append(
             [
                 pa.array(np.ascontiguousarray(line)),
-                pa.array(time, pa.int64(), mask=time < 0).cast(POINTS.field("time").type),
+                pa.array(time, pa.int64(), mask=time < 0).view(POINTS.field("time").type),
                 pa.array(rank, pa.int32(), mask=rank < 0),
                 pa.array(steps, pa.int64(), mask=no_step),
                 pa.array(epoch, pa.float64(), mask=np.isnan(epoch)),

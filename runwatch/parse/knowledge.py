@@ -4,13 +4,14 @@ A user's file is TOML of the same shape as ours, all in one: `[[quantity]]`, `[a
 `[[prefix]]` and `fragments`. It is asked first, and must keep its own samples.
 """
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 from runwatch.errors import FormatError
 from runwatch.parse.prefix import Prefixes
@@ -60,13 +61,13 @@ def builtin() -> Knowledge:
 @cache
 def shipped(name: str) -> dict[str, Any]:
     """One of our own files."""
-    return tomllib.loads(files("runwatch.parse").joinpath(name).read_text("utf-8"))
+    return tomli.loads(files("runwatch.parse").joinpath(name).read_text("utf-8"))
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        document = tomli.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError) as error:
         raise FormatError(f"{path}: {error}", hint="a formats file is TOML in UTF-8") from error
     if unknown := set(document) - _KEYS:
         raise FormatError(

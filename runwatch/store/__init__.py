@@ -12,7 +12,6 @@ what its last flush wrote: rows, cursors and state that belong together.
 """
 
 from runwatch.store.past import Past
-from runwatch.store.place import default_path
 from runwatch.store.store import Store
 
-__all__ = ["Past", "Store", "default_path"]
+__all__ = ["Past", "Store"]

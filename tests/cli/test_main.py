@@ -62,6 +62,23 @@ print(*{{name.split(".")[0] for name in sys.modules}})
     assert set() == HEAVY & set(done.stdout.split())
 
 
+def test_a_small_log_is_read_without_what_takes_long_to_load(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"iter {i}: loss {2 - i / 100:.4f}, time 98.2ms\n" for i in range(100)))
+    code = f"""
+import contextlib, io, sys
+from runwatch.cli import main
+sys.stdout = io.TextIOWrapper(io.BytesIO())
+main(["scan", "--no-store", {str(log)!r}])
+print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    loaded = set(done.stderr.split())
+    assert "runwatch.pipeline" in loaded
+    heavy = {"numba", "duckdb", "pyarrow.compute", "numpy.ma", "asyncio", "runwatch.store"}
+    assert set() == heavy & loaded
+
+
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [

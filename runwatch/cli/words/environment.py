@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
+from runwatch.home import default_path
+
 
 def history(db: str | None) -> Path:
     """The file of the history; it need not exist."""
-    from runwatch.store.place import default_path
-
     return Path(db) if db else default_path(os.environ)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runwatch.errors import StoreError
-from runwatch.store import default_path
+from runwatch.home import default_path
 
 HOME = {"HOME": "/home/ada"}
 

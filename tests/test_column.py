@@ -1,0 +1,42 @@
+"""What `runwatch.column` reads of an Arrow column is what pyarrow.compute reads of it."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runwatch.column import distinct, known, numbers, says
+
+WHOLE = st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=40)
+CUT = st.integers(0, 40)
+
+
+@given(WHOLE, CUT, CUT, st.sampled_from([pa.int32(), pa.int64(), pa.timestamp("us", "UTC")]))
+def test_whole_numbers_and_times_with_nulls_from_anywhere_in_a_longer_column(
+    values: list[int | None], start: int, length: int, kind: pa.DataType
+) -> None:
+    column = pa.array(values, kind).slice(start, length)
+    there = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    assert known(column).tolist() == there.tolist()
+    expected = [-7 if v is None else v for v in values[start : start + length]]
+    assert numbers(column, -7).tolist() == expected
+
+
+@given(st.lists(st.none() | st.floats(), max_size=40), CUT)
+def test_measurements_keep_their_bits(values: list[float | None], start: int) -> None:
+    column = pa.array(values, pa.float64())[start:]
+    expected = np.array([np.nan if v is None else v for v in values[start:]], np.float64)
+    np.testing.assert_array_equal(numbers(column, np.nan), expected)
+
+
+@given(st.lists(st.none() | st.sampled_from(["loss", "lr", "mfu"]), max_size=40), CUT)
+def test_where_a_column_says_a_word(words: list[str | None], start: int) -> None:
+    column = pa.array(words, pa.string()).dictionary_encode()[start:]
+    assert says(column, "loss").tolist() == [word == "loss" for word in words[start:]]
+
+
+@given(st.lists(st.integers(-9, 9) | st.integers(), max_size=40))
+def test_distinct_values_are_those_of_a_set(values: list[int]) -> None:
+    values = [v for v in values if -(2**63) <= v < 2**63]
+    assert distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
