@@ -53,9 +53,10 @@ class Owner:
 
     def look(self) -> Process:
         """How it is now."""
-        if self.child is not None and (code := self.child.poll()) is not None:
-            return replace(self.process, state="gone", exit_code=code, workers=0, children=0)
         found = local().now(self.process)
+        if self.child is not None and not found.alive:  # ours to reap: it waits for nobody else
+            code = self.child.wait()
+            return replace(self.process, state="gone", exit_code=code, workers=0, children=0)
         return replace(found, command=self.process.command, folder=self.process.folder)
 
 
