@@ -1,8 +1,10 @@
-"""An Arrow column as a NumPy array, read where it lies.
+"""Arrow columns from Python and NumPy values, and back, without what takes long to load.
 
-`pyarrow.compute` does as much, but takes longer to import than a small log to read.
+`pyarrow.compute` does as much as is here and takes longer to import than a small log to read, and
+`pyarrow.array` imports pandas wherever it is installed.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,42 @@ import pyarrow as pa
 Array = npt.NDArray[Any]
 
 
+def array(
+    values: Sequence[Any] | Array, kind: pa.DataType, null: npt.NDArray[np.bool_] | None = None
+) -> "pa.Array[Any]":
+    """A column of n numbers, times or texts, copied. `null` says which are none; of a list it is
+    those that are None. What is no text (half a surrogate pair) becomes a question mark."""
+    if null is None and not isinstance(values, np.ndarray):
+        null = np.fromiter((value is None for value in values), np.bool_, len(values))
+    if null is None or not null.any():
+        validity, nulls = None, 0
+    else:
+        validity = pa.py_buffer(np.packbits(~null, bitorder="little").data)
+        nulls = int(np.count_nonzero(null))
+    if pa.types.is_string(kind):
+        buffers = _texts(values)
+    else:
+        if nulls and not isinstance(values, np.ndarray):
+            values = [0 if value is None else value for value in values]
+        buffers = [pa.py_buffer(np.array(values, _type(kind), order="C").data)]
+    return pa.Array.from_buffers(kind, len(values), [validity, *buffers], nulls)
+
+
+def _texts(values: Sequence[str | None] | Array) -> list["pa.Buffer"]:
+    """Where each text begins, and the bytes of all."""
+    texts = [b"" if value is None else value.encode("utf-8", "replace") for value in values]
+    ends = np.cumsum([0, *map(len, texts)])
+    return [pa.py_buffer(ends.astype(np.int32).data), pa.py_buffer(b"".join(texts))]
+
+
 def numbers(column: Any, missing: Any = 0) -> Array:
     """The values of a column of n numbers, `missing` where one is null: shape (n,), the column's
     own type, not copied where nothing is null. Times are whole numbers in the column's unit."""
     _, data = column.buffers()
     if data is None:
-        return np.zeros(len(column), _type(column))
-    values = np.frombuffer(data, _type(column), len(column), column.offset * _type(column).itemsize)
+        return np.zeros(len(column), _type(column.type))
+    kind = _type(column.type)
+    values = np.frombuffer(data, kind, len(column), column.offset * kind.itemsize)
     if not column.null_count:
         return values
     return np.where(known(column), values, np.asarray(missing, values.dtype))
@@ -52,8 +83,5 @@ def distinct(values: Array) -> Array:
     return once
 
 
-def _type(column: Any) -> np.dtype[Any]:
-    if pa.types.is_temporal(column.type):
-        return np.dtype(np.int64)
-    kind: np.dtype[Any] = np.dtype(column.type.to_pandas_dtype())
-    return kind
+def _type(kind: pa.DataType) -> np.dtype[Any]:
+    return np.dtype(np.int64 if pa.types.is_temporal(kind) else kind.to_pandas_dtype())

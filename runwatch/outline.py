@@ -47,7 +47,7 @@ class Outline:
         self.first_step: int | None = None
         self.segments = 1
         self.ranks: set[int] = set()
-        self._places: dict[str, list[float]] = {}  # segment, epoch, step of each stream
+        self._places: dict[str, tuple[int, float, int]] = {}  # segment, epoch, step of each stream
         self._totals: dict[str, int] = {}
         self._last: dict[str, Last] = {}
         self._seen = 0
@@ -85,7 +85,7 @@ class Outline:
             self.first_step = min(told if self.first_step is None else [*told, self.first_step])
             step = max(batch.progress.values(), key=lambda place: place[1])[0]
         if step >= 0 or points.num_rows:
-            self._places[batch.stream.name] = [segment, epoch, step]
+            self._places[batch.stream.name] = (segment, epoch, step)
 
     def _remember(self, stream: Stream, points: Any) -> None:
         """The last value of every metric that a summary may show."""
@@ -117,7 +117,7 @@ class Outline:
     def last_step(self) -> int | None:
         """How far the run is: of the streams in the last segment, the furthest."""
         steps = [place for place in self._places.values() if place[2] >= 0]
-        return int(max(steps)[2]) if steps else None
+        return max(steps)[2] if steps else None
 
     @property
     def total_steps(self) -> int | None:
@@ -158,7 +158,8 @@ class Outline:
         """Take up what `state` gave."""
         self.first_step, self.segments = state["first_step"], state["segments"]
         self.ranks = set(state["ranks"])
-        self._places, self._totals = dict(state["places"]), dict(state["totals"])
+        self._places = {name: (int(s), e, int(i)) for name, (s, e, i) in state["places"].items()}
+        self._totals = dict(state["totals"])
         self._last = {name: Last(*told) for name, told in state["last"].items()}
         self._seen = state["seen"]
 

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from runwatch.chunk import Stream
+from runwatch.column import array
 from runwatch.redact import redact
 
 WORD: pa.DataType = pa.dictionary(pa.int32(), pa.string())
@@ -76,5 +77,5 @@ class Batch:
             column: Any = lines.column(name)
             texts = [redact(text) for text in column.to_pylist()]
             at = lines.schema.get_field_index(name)
-            lines = lines.set_column(at, LINES.field(name), pa.array(texts, pa.string()))
+            lines = lines.set_column(at, LINES.field(name), array(texts, pa.string()))
         return replace(self, lines=lines)

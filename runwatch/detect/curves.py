@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from runwatch.column import distinct
 from runwatch.curve import Curve, Spot
 from runwatch.detect.series import Columns
 from runwatch.kernels.tracks import NOTHING
@@ -33,7 +34,7 @@ class Curves:
 
     def feed(self, batch: Batch, table: Columns) -> None:
         """Take the next batch of one stream, and its points as arrays."""
-        for code in np.unique(table.metric).tolist():
+        for code in distinct(table.metric).tolist():
             name = table.metrics[code]
             if name in self._refused:
                 continue

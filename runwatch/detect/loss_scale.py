@@ -2,7 +2,6 @@
 
 from typing import Any
 
-
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Severity, State

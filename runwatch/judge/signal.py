@@ -1,12 +1,13 @@
 """Signals and the opinions on them."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import import_module, resources
 from typing import Any
+
+import tomli
 
 from runwatch.finding import Finding, Severity
 from runwatch.judge.picture import Picture
@@ -89,4 +90,4 @@ def of_findings(name: str, found: list[Finding]) -> Signal | None:
 def known() -> dict[str, dict[str, Any]]:
     """The table of signals."""
     text = resources.files("runwatch.judge").joinpath("signals.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return tomli.loads(text)

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from runwatch.records import LINES, POINTS
+from runwatch.column import array
+from runwatch.records import LINES, POINTS, TIME
 
 
 class Words:
@@ -26,7 +27,7 @@ class Words:
     def column(self, indices: "pa.Array[Any]") -> "pa.Array[Any]":
         """The words of the indices; null stays null."""
         if self._array is None:
-            self._array = pa.array(list(self._index), pa.string())
+            self._array = array(list(self._index), pa.string())
         return pa.DictionaryArray.from_arrays(indices, self._array)
 
 
@@ -71,16 +72,16 @@ class Columns:
         steps = np.where(no_step, 0, step).astype(np.int64)
         self._blocks.append(
             [
-                pa.array(np.ascontiguousarray(line)),
-                pa.array(time, pa.int64(), mask=time < 0).view(POINTS.field("time").type),
-                pa.array(rank, pa.int32(), mask=rank < 0),
-                pa.array(steps, pa.int64(), mask=no_step),
-                pa.array(epoch, pa.float64(), mask=np.isnan(epoch)),
-                pa.array(metric.astype(np.int32)),
-                pa.array(np.ascontiguousarray(value)),
-                pa.array(unit.astype(np.int32), mask=unit < 0),
-                pa.array(quantity.astype(np.int32), mask=quantity < 0),
-                pa.array(segment.astype(np.int32)),
+                array(line, pa.int64()),
+                array(time, TIME, time < 0),
+                array(rank, pa.int32(), rank < 0),
+                array(steps, pa.int64(), no_step),
+                array(epoch, pa.float64(), np.isnan(epoch)),
+                array(metric, pa.int32()),
+                array(value, pa.float64()),
+                array(unit, pa.int32(), unit < 0),
+                array(quantity, pa.int32(), quantity < 0),
+                array(segment, pa.int32()),
             ]
         )
 
@@ -131,6 +132,6 @@ class Columns:
 def _arrays(columns: list[list[Any]], schema: pa.Schema) -> list["pa.Array[Any]"]:
     """Arrow arrays, of words their numbers."""
     return [
-        pa.array(column, pa.int32() if pa.types.is_dictionary(field.type) else field.type)
+        array(column, pa.int32() if pa.types.is_dictionary(field.type) else field.type)
         for column, field in zip(columns, schema, strict=True)
     ]
