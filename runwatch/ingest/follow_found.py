@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from runwatch.errors import InputError
 from runwatch.ingest.file import in_words, printable, sample_at
 from runwatch.ingest.folder import Walk
+from runwatch.ingest.glob import before_signs
 from runwatch.ingest.order import reading_order
 from runwatch.ingest.sniff import is_one_document, looks_binary, passed_over
 from runwatch.target import Kind, Target
@@ -35,7 +36,7 @@ class Names:
         elif self.target.kind is Kind.FOLDER:
             self.root = path
         else:
-            self.root = _before_signs(path)
+            self.root = before_signs(self.target.path)
             self.recursive = "/" in os.path.relpath(path, self.root) or "**" in path
 
     @property
@@ -62,7 +63,7 @@ class Names:
         if self.target.kind is Kind.FOLDER:
             found.enter([self.root])
         else:
-            paths = sorted(glob.glob(os.path.abspath(self.target.path), recursive=True))
+            paths = sorted(map(os.path.abspath, glob.glob(self.target.path, recursive=True)))
             found.enter(
                 p for p in sorted(paths, key=os.path.islink)
                 if os.path.isdir(p) or not passed_over(p, found.wanted)
@@ -96,10 +97,3 @@ class Names:
 
 def _common(paths: list[str]) -> str:
     return os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else "/"
-
-
-def _before_signs(path: str) -> str:
-    """The folder in front of the first part of a glob that has a sign in it."""
-    parts = path.split("/")
-    plain = next(at for at, part in enumerate(parts) if any(sign in part for sign in "*?["))
-    return "/".join(parts[:plain]) or "/"

@@ -30,5 +30,14 @@ def open_target(target: Target) -> Files:
         else:
             logs.append(path)
     found.enter(logs)
-    root = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])
-    return logs_of(found, root, printable(target.text))
+    return logs_of(found, before_signs(target.path), printable(target.text))
+
+
+def before_signs(path: str) -> str:
+    """The folder in front of the first part of a glob that has a sign in it, absolute.
+
+    The streams' names are relative to it, so they stay whatever joins later.
+    """
+    parts = path.split("/")
+    plain = next(at for at, part in enumerate(parts) if any(sign in part for sign in "*?["))
+    return os.path.abspath("/".join(parts[:plain]) or ("/" if path.startswith("/") else "."))

@@ -258,3 +258,34 @@ def test_a_person_who_leaves_gets_a_summary(beside: Pair, tmp_path: Path) -> Non
     assert watcher.end() == 130
     assert watcher.events[-1]["terminal_state"] == "RUNNING"
     assert watcher.artifact["stopped_because"] == "interrupted"
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_glob_that_was_scanned_is_watched_from_there(
+    tmp_path: Path, once: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scanned, looked at or watched, and scanned again: every point once, none missing."""
+    from runwatch.cli import main
+
+    one, two = tmp_path / "runs/a/rank_0.log", tmp_path / "runs/a/rank_1.log"
+    one.parent.mkdir(parents=True)
+    one.write_text("\n".join(steps(1, 30)) + "\n")
+    pattern = str(tmp_path / "runs/*/rank_*.log")
+    assert main(["scan", pattern]) == 0
+    two.write_text("\n".join(steps(1, 20)) + "\n")
+    with one.open("a") as log:
+        log.write("\n".join(steps(31, 40)) + "\n")
+    watcher = Watcher(pattern, *(["--once"] if once else QUICK), folder=tmp_path / "out")
+    assert "30 lines" in watcher.until(state("watching"))["resumed"]
+    if not once:
+        watcher.until(lambda event: event.get("lines") == 60)
+        watcher.interrupt()
+    assert watcher.end() == (0 if once else 130)
+    watcher.close()
+    two.write_text("\n".join(steps(1, 25)) + "\n")
+    assert main(["scan", pattern]) == 0
+    capsys.readouterr()
+    main(["sql", "--format", "json", "SELECT stream, count(*) AS n FROM points"
+          " WHERE metric = 'loss' GROUP BY stream ORDER BY stream"])  # fmt: skip
+    told = json.loads(capsys.readouterr().out)
+    assert told == [{"stream": "a/rank_0.log", "n": 40}, {"stream": "a/rank_1.log", "n": 25}]

@@ -13,6 +13,7 @@ from runwatch.chunk import Stream
 from runwatch.errors import InputError
 from runwatch.ingest import Skipped, open_source
 from runwatch.ingest.file import Files
+from runwatch.ingest.following import open_following
 from runwatch.ingest.sniff import known, looks_binary, passed_over
 from runwatch.target import Target
 from tests.ingest.logs import log, read
@@ -44,15 +45,32 @@ def test_a_folder_of_ranks_is_one_run_of_many_streams(tmp_path: Path) -> None:
     ] == folder_of(tmp_path).streams()
 
 
-def test_a_glob_is_one_run_named_below_what_its_files_share(tmp_path: Path) -> None:
+GLOBS = ("run/node_*/rank_*.log", "run/node_*", "run/**", "run/**/*.log", "ru?/*")
+
+
+def test_a_glob_is_one_run_named_below_its_fixed_folder(tmp_path: Path) -> None:
     """A quoted glob takes files and the folders that match, `**` any depth, each file once."""
     write(tmp_path, "run/node_0/rank_0.log", "run/node_1/rank_1.log", "run/notes.md", "run/a.csv")
     names = ["node_0/rank_0.log", "node_1/rank_1.log"]
-    for pattern in ("run/node_*/rank_*.log", "run/node_*", "run/**", "run/**/*.log", "ru?/*"):
-        assert names == [
-            stream.name.removeprefix("run/") for stream in folder_of(tmp_path / pattern).streams()
+    for pattern in GLOBS:
+        below = "run/" if pattern.startswith("ru?") else ""
+        assert [below + name for name in names] == [
+            stream.name for stream in folder_of(tmp_path / pattern).streams()
         ]
     assert [Stream("a.csv")] == folder_of(f"{tmp_path}/run/*.csv").streams()
+
+
+@pytest.mark.parametrize("pattern", [*GLOBS, "run", "run/node_0/rank_0.log", "run/node_0/rank*"])
+def test_what_is_followed_has_the_names_of_what_is_read(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that cursors of one are those of the other; from a folder whose name has signs, too."""
+    there = tmp_path / "[a]"
+    write(there, "run/node_0/rank_0.log", "run/node_1/rank_1.log", "run/notes.md", "run/a.csv")
+    monkeypatch.chdir(there)
+    target = Target.parse(pattern)
+    read, followed = open_source(target).streams(), open_following(target).streams()
+    assert read == followed != []
 
 
 def test_what_is_no_log_is_passed_over_and_told(tmp_path: Path) -> None:
