@@ -49,6 +49,10 @@ class Wishes:
     formats: tuple[Path, ...] = ()
 
 
+class _StartedOverError(Exception):
+    """A run that had ended is followed by another under its name: the past says nothing."""
+
+
 class Watched:
     """A target opened: its watch, and the source that feeds it."""
 
@@ -67,7 +71,8 @@ class Watched:
                 past = resumable(store.past(self._run))
             except StoreError as error:
                 self._store, self.unstored = None, str(error)
-        self._past = past
+        self._past = past if past is not None and _has_ended(past) else None
+        self._gone_on: set[str] = set()  # streams of the past that were read on
         self.cursors: Mapping[str, Cursor] = {} if past is None else past.cursors
         self.source: Following | None = None
         if not (wishes.once and target.kind in _AT_REST):
@@ -96,18 +101,43 @@ class Watched:
         )  # fmt: skip
 
     def _take(self, chunk: Chunk) -> None:
-        """Pass a chunk on. Where a run that had ended is followed by another under its name, the
-        past says nothing; a log that was merely rotated goes on."""
-        past = self._past
-        if past is not None and chunk.data:
-            self._past = None
-            cursor = past.cursors.get(chunk.stream.name)
-            if cursor is not None and cursor.offset != chunk.offset and _has_ended(past):
-                self.watch = self._made(None)
+        """Pass a chunk on. Raises _StartedOverError where it is of another run than the past."""
+        if self._past is not None and chunk.data and self._is_of_another(self._past, chunk):
+            raise _StartedOverError
         self.watch.take(chunk)
+
+    def _is_of_another(self, past: "Past", chunk: Chunk) -> bool:
+        """Whether the run had ended and one of its streams begins anew. A run that goes on, or
+        that goes on after all, may well rotate its logs."""
+        name = chunk.stream.name
+        cursor = None if name in self._gone_on else past.cursors.get(name)
+        self._gone_on.add(name)
+        if cursor is not None and cursor.offset != chunk.offset:
+            return True
+        if self.watch.caught_up:
+            self._past = None
+        return False
+
+    def _start_over(self) -> None:
+        """Forget the past, and read all that is there from its start."""
+        self._past, self.cursors = None, {}
+        self._ends.clear()
+        self.watch = self._made(None)
+        self.watch.note("another run has begun under this name: reading it from its start")
+        if self.source is not None:
+            self.source = _opened(self.target, None)
 
     async def events(self) -> AsyncIterator[Event]:
         """Everything that happens until the end of the run, or until `stop`."""
+        while True:
+            try:
+                async for event in self._events():
+                    yield event
+                return
+            except _StartedOverError:
+                self._start_over()
+
+    async def _events(self) -> AsyncIterator[Event]:
         if self.source is None:
             await self._beside.glance()
             for event in self._one_look():

@@ -119,6 +119,36 @@ def test_another_run_under_the_same_name_is_a_new_one(
     assert (102, [], "GO") == (last["lines"], last["findings"], last["decision"])
 
 
+@pytest.mark.parametrize("words", [("--once",), ("--interval", "0.1")])
+@pytest.mark.parametrize("replaced", [0, 1])
+def test_of_another_run_all_files_are_read_anew(
+    replaced: int, words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where only some files of a run that had ended were replaced, whichever is read first."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    ranks = [folder / f"rank_{rank}.log" for rank in (0, 1)]
+    failed = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0"
+    for log in ranks:
+        log.write_text("\n".join([*steps(1, 50), failed]) + "\n")
+    told = ["watch", str(folder), *words, "--json", "--out-dir", str(tmp_path)]
+    assert main(told) == 1
+    for rank, log in enumerate(ranks):
+        text = [*steps(1, 100), "Training finished"] if rank == replaced else steps(51, 100)
+        with log.open("w" if rank == replaced else "a") as out:
+            out.write("\n".join(text) + "\n")
+    capsys.readouterr()
+    main(["scan", str(folder), "--json", "--no-store"])
+    anew = json.loads(capsys.readouterr().out)
+    main(told)
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    keys = ("streams", "lines", "bytes", "steps", "decision", "findings", "final_metrics")
+    for key in keys:
+        assert anew["runs"][0][key] == events[-1][key]
+    main(["sql", "--format", "json", "SELECT count(*) AS n FROM points WHERE metric = 'loss'"])
+    assert json.loads(capsys.readouterr().out) == [{"n": 200}]
+
+
 def test_several_runs_are_watched_in_one_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
