@@ -19,6 +19,7 @@ from runwatch.chunk import Chunk, Cursor
 from runwatch.errors import StoreError, UnreachableError
 from runwatch.event import Event, Noted
 from runwatch.ingest import open_source
+from runwatch.ingest.follow_found import Names
 from runwatch.ingest.following import Following, open_following
 from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import Analysis, resumable
@@ -96,7 +97,7 @@ class Watched:
             cadence=Cadence.of(wishes.interval, wishes.most, backoff=wishes.backoff),
             allowed=replace(wishes.allowed, here=self._beside.here), body=self._beside.body,
             target_type=str(target.kind), gpu=lambda: self._beside.gpu, once=wishes.once,
-            age=_age(target), settle=wishes.interval,
+            age=_age(target), held=target.kind is Kind.STANDARD_INPUT, settle=wishes.interval,
             resumed="" if past is None else _resumed(past),
         )  # fmt: skip
 
@@ -181,7 +182,7 @@ class Watched:
                         events += self._given_up(error)
                     else:
                         if chunk is None:
-                            events += self.watch.finish("the source has ended")
+                            events += self._last_words("the source has ended")
                         else:
                             self._take(chunk)
                             quiet = self._at_end(chunk, source)
@@ -190,7 +191,12 @@ class Watched:
                     watch.note(text)
                 told = len(source.events)
                 events += watch.reach(ok=source.reach.ok, note=source.reach.note)
-                if not watch.caught_up and quiet and (source.reach.ok or self._wishes.once):
+                if (
+                    not watch.over
+                    and not watch.caught_up
+                    and quiet
+                    and (source.reach.ok or self._wishes.once)
+                ):
                     events += watch.baseline()
                 for event in [*events, *watch.tick()]:
                     yield event
@@ -217,9 +223,11 @@ class Watched:
 
     def stop(self) -> list[Event]:
         """A person wants no more: the summary of what was seen."""
-        watch = self.watch
-        before = [] if watch.caught_up else watch.baseline()
-        return [*before, *watch.finish("interrupted")]
+        return self._last_words("interrupted")
+
+    def _last_words(self, why: str) -> list[Event]:
+        before = [] if self.watch.caught_up else self.watch.baseline()
+        return [*before, *self.watch.finish(why)]
 
 
 async def _next(chunks: AsyncIterator[Chunk]) -> Chunk | None:
@@ -291,9 +299,10 @@ def _resumed(past: "Past") -> str:
 
 def _age(target: Target) -> float:
     """How long ago the log was written last, in seconds; 0 where that is not known."""
-    if target.kind is not Kind.FILE:
+    if target.kind not in _AT_REST:
         return 0.0
-    try:
-        return max(0.0, time.time() - os.stat(target.path).st_mtime)
-    except OSError:
-        return 0.0
+    times = []
+    for path in Names(target).find():
+        with contextlib.suppress(OSError):
+            times.append(os.stat(path).st_mtime)
+    return max(0.0, time.time() - max(times)) if times else 0.0

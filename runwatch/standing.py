@@ -61,6 +61,11 @@ class Standing:
         """When those that are held back can be told."""
         return [since + STEADY for since in self.fresh.values()]
 
+    def of(self, kind: str) -> Finding | None:
+        """The one of this kind that lasts."""
+        found = (one for one in self.told.values() if one.kind == kind)
+        return next((one for one in found if one.state is State.OPEN), None)
+
     @property
     def open(self) -> tuple[Finding, ...]:
         """Those that nothing has overcome."""

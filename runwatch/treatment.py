@@ -91,6 +91,8 @@ class Treatment:
             return Ending(TerminalState.UNKNOWN, f"state unknown: {unreachable}")
         if self.own is not None and (told.state in OPEN or handled):
             return self.own
+        if told.state in OPEN and (quiet := self.standing.of("quiet")) is not None:
+            return Ending(TerminalState.UNKNOWN, quiet.message)
         alive = (self.process is None or self.process.alive) and not closed
         if told.state not in GOOD and alive and (handled or told.state is TerminalState.UNKNOWN):
             return Ending(TerminalState.RUNNING, "more may be written")
@@ -228,16 +230,15 @@ class Treatment:
     def _hopeless(self, now: float, course: Course) -> Iterator[Event]:
         """A stall: ended and started again where that is allowed; without a process to ask,
         nobody waits for ever."""
-        stall = next(
-            (f for f in self.standing.open if f.kind == "stalled" and f.state is State.OPEN), None
-        )
+        stall = self.standing.of("stalled") or self.standing.of("quiet")
         if stall is None:
             return
         silent = now - course.heard
         since = self._stalled.setdefault(stall.id, silent)
         if self.process is None:
             if silent > HOPELESS * max(since, self.settle):
-                self.stop = "it needs a person: no line for long, and no process is known"
+                title = rule(stall.kind).title
+                self.stop = f"it needs a person: {title[0].lower()}{title[1:]}"
             return
         chosen = remedy(stall, self.process, self._budget, self.allowed) if self.body else None
         if chosen is not None and not chosen.asks:

@@ -32,8 +32,9 @@ class Watch:
     """A target and everything that is known of it while it is watched.
 
     `steady` gives seconds that never go back. `settle` is how long an ending must stand before it
-    is believed; `age` how long the log had been silent when watching began. `over` says that the
-    last word was said, `unstored` why the history could not be written.
+    is believed; `age` how long the log had been silent when watching began; `held` says that its
+    writer is there as long as the input does not end. `over` says that the last word was said,
+    `unstored` why the history could not be written.
     """
 
     target: str
@@ -49,6 +50,7 @@ class Watch:
     once: bool = False
     resumed: str = ""
     age: float = 0.0
+    held: bool = False
     settle: float = 30.0
 
     def __post_init__(self) -> None:
@@ -104,6 +106,12 @@ class Watch:
         return [Turned(self.target, self.clock(), now, before, note)]
 
     @property
+    def _lives(self) -> bool:
+        """Whether something besides its log says that the run is there."""
+        process = self.treatment.process
+        return self.held or (process is not None and process.alive)
+
+    @property
     def wake(self) -> float:
         """Seconds until the next tick is of use."""
         times = [self._looked + LOOK]
@@ -122,13 +130,15 @@ class Watch:
 
     def baseline(self) -> list[Event]:
         """The first report, once everything that was there has been read."""
+        if self.over:
+            return []
         now = self.steady()
         self.caught_up = True
         list(self.treatment.look(now))
         self._evaluate(now, at_once=True)
         if self._ending.state in OPEN:
             for at in (now - self.age, now):
-                self.analysis.tick(at, 2 * self.cadence.interval)
+                self.analysis.tick(at, 2 * self.cadence.interval, lives=self._lives)
             self._evaluate(now, at_once=True)
         self._ending_since = now - self.age
         process = self.treatment.process
@@ -153,7 +163,7 @@ class Watch:
             self._looked = now
             events += self.treatment.look(now)
             if self._ending.state in OPEN and not self.unreachable:
-                self._dirty |= self.analysis.tick(now, 2 * self.cadence.interval)
+                self._dirty |= self.analysis.tick(now, 2 * self.cadence.interval, lives=self._lives)
         judging = self._dirty and now - self._evaluated >= self._pause
         if judging or self.standing.ripe(now):
             events += self._evaluate(now)
@@ -187,6 +197,8 @@ class Watch:
         self._dirty, self._evaluated = False, now
         changes = self.standing.update(self.analysis.findings(), now, at_once=at_once)
         ending = self.analysis.ending(live=True)
+        if ending.state in OPEN and self.standing.of("quiet") is not None:
+            ending = Ending(TerminalState.UNKNOWN, "nothing says whether it lives")
         if replace(ending, reason=self._ending.reason) != self._ending:
             self._ending_since = now  # the same words on another line are another ending
         self._ending = ending

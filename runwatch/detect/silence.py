@@ -33,6 +33,7 @@ class Live:
         self._measured = measured
         self._came = False
         self._at: float | None = None
+        self._seen = False  # progress came while it was watched
         self._silence: dict[str, Any] | None = None
 
     def feed(self, batch: Batch, columns: Columns) -> None:
@@ -57,11 +58,12 @@ class Live:
         self._last = {"stream": stream.name, "rank": stream.rank, "line": line, "step": step}
         self._came = True
 
-    def tick(self, now: float, patience: float, limit: Callable[[], float]) -> bool:
-        """Time has passed. `limit` is the silence that the log's own clock would call a stall.
-        Whether it is, or just was, too quiet."""
+    def tick(self, now: float, patience: float, limit: Callable[[], float], *, lives: bool) -> bool:
+        """Time has passed. `limit` is the silence that the log's own clock would call a stall;
+        `lives` says that the run is known to be there. Whether it is, or just was, too quiet."""
         if self._came or self._at is None:
             if self._at is not None:
+                self._seen = True
                 self._after(now - self._at)
             was = self._silence is not None
             self._came, self._at, self._silence = False, now, None
@@ -69,7 +71,8 @@ class Live:
         silence = now - self._at
         patient = self._last is None or silence <= patience
         if not patient and silence > self._limit(patience, limit()):
-            self._silence = {"at": self._last, "seconds": silence}
+            kind = "stalled" if lives or self._seen else "quiet"
+            self._silence = {"kind": kind, "at": self._last, "seconds": silence}
         return self._silence is not None
 
     def _after(self, gap: float) -> None:
@@ -88,9 +91,9 @@ class Live:
 
     def findings(self) -> list[Finding]:
         """The silence that lasts, and those after which the run went on."""
-        found = [_told(p["at"], p["seconds"], State.RECOVERED) for p in self._ended]
+        found = [_told(**past, state=State.RECOVERED) for past in self._ended]
         if self._silence is not None:
-            found.append(_told(self._silence["at"], self._silence["seconds"], State.OPEN))
+            found.append(_told(**self._silence, state=State.OPEN))
         return found
 
     def state(self) -> dict[str, Any]:
@@ -101,15 +104,18 @@ class Live:
         }  # fmt: skip
 
 
-def _told(place: dict[str, Any], seconds: float, state: State) -> Finding:
+def _told(kind: str, at: dict[str, Any], seconds: float, state: State) -> Finding:
     lasted = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
     went_on = ", then went on" if state is State.RECOVERED else " and counting"
+    unknown = kind == "quiet" and state is State.OPEN
+    severity = Severity.MEDIUM if unknown else Severity.HIGH
     return finding(
-        "stalled",
-        Severity.LOW if state is State.RECOVERED else Severity.HIGH,
-        place,
-        f"no progress for {lasted} after this line{went_on}",
+        kind,
+        Severity.LOW if state is State.RECOVERED else severity,
+        at,
+        f"no progress for {lasted} after this line{went_on}"
+        + ("; whether the run lives is not known" if unknown else ""),
         state=state,
         role=Role.SYMPTOM,
-        confidence="medium",
+        confidence="low" if unknown else "medium",
     )

@@ -18,13 +18,15 @@ QUIET = 600.0  # seconds that are never a stall
 
 
 class Detector:
-    """Stalls told by the log's own clock (`stalled`).
+    """Stalls told by the log's own clock (`stalled`), and silence that may be an end (`quiet`).
 
     Sees: lines that go on while no line reports a measurement, for more than ten minutes, five
     times the 99th percentile of the intervals between such lines and three times the longest pause
     so far (medium, open). A pause of that kind after which the run went on is low. While a run is
     watched, the watcher's clock tells silence after the last line too (high, open): as long as the
-    watcher's patience, five times the 99th percentile and three times the longest pause.
+    watcher's patience, five times the 99th percentile and three times the longest pause. Where no
+    line came since the watcher did, and no process is known to live, the run may as well have
+    ended without a word: it is quiet (medium, open), which asks to wait and not to stop.
 
     Matters: a log that grows is no progress; an hourly sign of life hid a hang for 18 hours.
 
@@ -61,10 +63,10 @@ class Detector:
             if segment in clocks:
                 track["clock"] = max(clocks[segment], track["clock"] or clocks[segment])
 
-    def tick(self, now: float, patience: float) -> bool:
+    def tick(self, now: float, patience: float, *, lives: bool) -> bool:
         """Time has passed while the run is watched; seconds of a steady clock. Whether it is, or
         just was, too quiet."""
-        return self._live.tick(now, patience, self._longest)
+        return self._live.tick(now, patience, self._longest, lives=lives)
 
     def _longest(self) -> float:
         """The silence that the log's own clock would call a stall, 0 where it is not known."""

@@ -102,6 +102,26 @@ def test_one_look_tells_and_leaves(tmp_path: Path, capsys: pytest.CaptureFixture
     assert events[0]["resumed"] == "going on after 50 lines read before"
 
 
+@pytest.mark.parametrize("text", ["\n".join(steps(1, 50)) + "\n", "loading\nready\n"])
+@pytest.mark.parametrize("way", ["train.log", ".", "*.log"])
+def test_an_old_log_may_have_ended_without_a_word(
+    way: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One look cannot tell it from a hang: wait (4), not stop; measured or not."""
+    log = tmp_path / "logs/train.log"
+    log.parent.mkdir()
+    log.write_text(text)
+    hours = log.stat().st_mtime - 7200
+    os.utime(log, (hours, hours))
+    words = ["watch", str(log.parent / way), "--once", "--json", "--out-dir", str(tmp_path)]
+    assert main(words) == 4
+    last = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert ("UNKNOWN", "WAIT", ["quiet"]) == (
+        last["terminal_state"], last["judgement"], [one["kind"] for one in last["findings"]]
+    )  # fmt: skip
+    assert "120 minutes" in last["reason"]
+
+
 def test_another_run_under_the_same_name_is_a_new_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -351,6 +351,37 @@ def test_silence_is_judged_by_the_runs_own_pace() -> None:
     assert ("changed", State.RECOVERED) == (found.change, found.finding.state)
 
 
+def test_silence_that_may_be_the_end_is_no_stall() -> None:
+    """Where the log was old when the watcher came and nothing else says that the run lives: wait.
+    With a process that lives, or after lines that came meanwhile, it is a stall."""
+    lost = Bench(age=3600.0)
+    lost.say(*steps(1, 50))
+    (found,) = of(Found, lost.baseline())
+    assert ("quiet", "medium", "low") == (
+        found.finding.kind, found.finding.severity, found.finding.confidence
+    )  # fmt: skip
+    (ended,) = of(Ended, lost.after(100))
+    assert "it needs a person: nothing was written" in ended.why
+    assert ("UNKNOWN", "WAIT", "CONDITIONAL") == tuple(
+        ended.summary[key] for key in ("terminal_state", "judgement", "decision")
+    )
+    hung = Bench(Trainer(), age=3600.0)
+    hung.say(*steps(1, 50))
+    assert ["stalled"] == [event.finding.kind for event in of(Found, hung.baseline())]
+    seen = Bench()
+    seen.say(*steps(1, 50))
+    seen.baseline()
+    seen.say(*steps(51, 60))
+    assert ["stalled"] == [event.finding.kind for event in of(Found, seen.after(700))]
+
+
+def test_after_the_last_word_there_is_no_baseline() -> None:
+    """A source that is out of reach may be given up before anything was read."""
+    bench = Bench()
+    assert of(Ended, bench.watch.finish("out of reach"))
+    assert [] == bench.baseline()
+
+
 def test_a_log_that_starts_over_goes_on_under_its_name() -> None:
     """Its lines count on, the cut-off last line of the old text is dropped."""
     bench = Bench()
