@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from runwatch.errors import RunwatchError
 from runwatch.finding import Finding
 from runwatch.ingest.process import Process
 from runwatch.remedy import Action, Remedy
@@ -107,6 +108,15 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """The target cannot be read, or not any more."""
+
+    target: str
+    at: datetime
+    error: RunwatchError
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The final word: the summary as `scan --json` has it, and the artifact."""
 
@@ -118,4 +128,4 @@ class Ended:
     unreachable: bool = False
 
 
-Event = Began | Progressed | Found | Turned | Acting | Acted | Noted | Ended
+Event = Began | Progressed | Found | Turned | Acting | Acted | Noted | Failed | Ended

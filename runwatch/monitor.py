@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from runwatch.attendance import Attendance
 from runwatch.cadence import Cadence
 from runwatch.chunk import Chunk, Cursor
-from runwatch.errors import StoreError, UnreachableError
-from runwatch.event import Event, Noted
+from runwatch.errors import RunwatchError, StoreError, UnreachableError
+from runwatch.event import Event, Failed, Noted
 from runwatch.ingest import open_source
 from runwatch.ingest.follow_found import Names
 from runwatch.ingest.following import Following, open_following
@@ -221,9 +221,17 @@ class Watched:
         events = self.watch.reach(ok=False, note=str(error))
         return [*events, *self.watch.finish(f"out of reach: {error}")]
 
-    def stop(self) -> list[Event]:
-        """A person wants no more: the summary of what was seen."""
-        return self._last_words("interrupted")
+    def stop(self, why: str = "interrupted") -> list[Event]:
+        """Nobody wants more: the summary of what was seen."""
+        return self._last_words(why)
+
+    def fail(self, error: RunwatchError) -> list[Event]:
+        """The source broke: what it was, and the summary of what was read before."""
+        failed = Failed(str(self.target), self._clock(), error)
+        if self.watch.pulse.places:
+            return [failed, *self._last_words(f"it cannot be read on: {error}")]
+        self.watch.over = True
+        return [failed]
 
     def _last_words(self, why: str) -> list[Event]:
         before = [] if self.watch.caught_up else self.watch.baseline()
@@ -244,47 +252,6 @@ def _opened(target: Target, tee: int | None) -> Following:
 
         return pipe.open_following(target, tee=tee)
     return open_following(target)
-
-
-async def watch_all(watched: Sequence[Watched], stop: asyncio.Event) -> AsyncIterator[Event]:
-    """The events of all targets as they happen; after `stop`, the last words of each."""
-    queue: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
-
-    async def pump(one: Watched) -> None:
-        try:
-            async for event in one.events():
-                queue.put_nowait(event)
-        except Exception as error:
-            queue.put_nowait(error)
-        finally:
-            queue.put_nowait(None)
-
-    tasks = [asyncio.ensure_future(pump(one)) for one in watched]
-    stopping = asyncio.ensure_future(stop.wait())
-    left = len(tasks)
-    try:
-        while left:
-            getting = asyncio.ensure_future(queue.get())
-            await asyncio.wait({getting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not getting.done():
-                getting.cancel()
-                break
-            told = getting.result()
-            if told is None:
-                left -= 1
-            elif isinstance(told, BaseException):
-                raise told
-            else:
-                yield told
-    finally:
-        stopping.cancel()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, stopping, return_exceptions=True)
-    if stop.is_set():
-        for one in watched:
-            for event in one.stop():
-                yield event
 
 
 def _has_ended(past: "Past") -> bool:

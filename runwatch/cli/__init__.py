@@ -32,11 +32,11 @@ def main(words: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        _drop_stdout()
+        drop_stdout()
         return 0
     except OSError as error:  # what is read and kept has errors of its own
         if error.filename is None:
-            _drop_stdout()
+            drop_stdout()
         complain(_failed(error))
         return InputError.exit_code
     return code
@@ -115,6 +115,6 @@ def _unknown(word: str) -> UsageError:
     return UsageError(f"unknown {what} {word!r}", hint=hint)
 
 
-def _drop_stdout() -> None:
+def drop_stdout() -> None:
     """Nobody reads (`| head`): let the interpreter's last flush go nowhere, quietly."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

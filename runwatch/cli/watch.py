@@ -5,7 +5,8 @@ another host, or - for a pipe; several are watched at once. Without one, on a te
 Reports begin at --interval and get rarer up to --max-interval while nothing happens. A crashed
 process is started again at most three times without progress; whatever needs a person is only
 proposed, with its command. The exit code is 0 for go or continue, 1 for no-go or stop, 3 where a
-source is out of reach, 4 for wait, 130 after Ctrl-C.
+source is out of reach, 4 for wait, 130 after Ctrl-C. A target that cannot be read makes it 2 (or
+3) after the others were watched to their end.
 """
 
 import argparse
@@ -63,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """The worst code of the targets, or 130 after Ctrl-C."""
+    """The code of the first target that failed, else the worst of all; 130 after Ctrl-C."""
     import asyncio
 
     targets = _targets(options)
@@ -118,34 +119,37 @@ async def _watch(
     import signal
 
     from runwatch.cli import INTERRUPTED
-    from runwatch.event import Ended
-    from runwatch.monitor import watch_all
+    from runwatch.event import Ended, Failed
+    from runwatch.together import Stop, watch_all
 
     watched = _opened(options, targets)
-    stop, interrupted = asyncio.Event(), []
+    stop, interrupted = Stop(), []
     loop = asyncio.get_running_loop()
 
     def interrupt() -> None:
         interrupted.append(True)
-        stop.set()
+        stop.ask("interrupted")
         loop.remove_signal_handler(signal.SIGINT)  # the second one ends us at once
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt)
     screen.run(loop, stop, watched)
-    codes = []
+    codes, errors = [], []
     async for event in watch_all(watched, stop):
+        if isinstance(event, Failed):
+            errors.append(event.error.exit_code)
         if isinstance(event, Ended):
             codes.append(_code(event))
             _keep(options, event, alone=len(watched) == 1)
-        screen.show(event)
+        if not screen.show(event):
+            stop.ask("nobody reads what it tells")
         if notify is not None:
             notify(event)
     if interrupted:
         return INTERRUPTED
     if any(one.unstored or one.watch.unstored for one in watched):
         codes.append(StoreError.exit_code)
-    return next((code for code in (1, 3, 4) if code in codes), 0)
+    return errors[0] if errors else next((code for code in (1, 3, 4) if code in codes), 0)
 
 
 def _opened(options: argparse.Namespace, targets: "list[Target]") -> "list[Watched]":
@@ -238,9 +242,22 @@ class _Screen:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, event: "Event") -> None:
-        """Show one event."""
-        self._shown.show(event)
+    def show(self, event: "Event") -> bool:
+        """Show one event, an error on stderr; False where nobody reads (`| head`)."""
+        from runwatch.cli import complain, drop_stdout
+        from runwatch.event import Failed, Noted
+
+        if isinstance(event, Failed):
+            if self._live is None:
+                complain(event.error, event.target)
+                return True
+            event = Noted(event.target, event.at, f"error: {event.error}")
+        try:
+            self._shown.show(event)
+        except BrokenPipeError:
+            drop_stdout()
+            return False
+        return True
 
     def run(self, loop: Any, stop: Any, watched: "list[Watched]") -> None:
         """Let a live view draw itself, and its keys work, while the loop runs."""

@@ -169,6 +169,41 @@ def test_of_another_run_all_files_are_read_anew(
     assert json.loads(capsys.readouterr().out) == [{"n": 200}]
 
 
+def test_a_target_that_fails_leaves_the_others_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says why and makes the code 2; the others come to their own last word."""
+    good, bad = tmp_path / "good.log", tmp_path / "bad.log"
+    good.write_text("\n".join([*steps(1, 100), "Training finished"]) + "\n")
+    bad.write_bytes(bytes(range(256)) * 9)
+    words = ["watch", str(bad), str(good), "--json", "--once", "--out-dir", str(tmp_path)]
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    ends = [json.loads(line) for line in out.splitlines()]
+    assert [(str(good), "GO")] == [
+        (e["target"], e["decision"]) for e in ends if e["event"] == "summary"
+    ]
+    assert "looks binary" in err
+
+
+def test_who_reads_no_more_gets_the_code_all_the_same(tmp_path: Path) -> None:
+    """`| head -1`: the watch ends with its last word, the artifact and the code of the run."""
+    log = tmp_path / "train.log"
+    log.write_text("\n".join([*steps(1, 50), *["step 51/100 | loss nan"] * 3]) + "\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runwatch", "watch", str(log), "--interval", "0.2", "--out-dir",
+         str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert b"No process found" in process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr as talk:
+        assert b"" == talk.read()
+    assert 1 == process.wait(60)
+    assert "NO-GO" == json.loads((tmp_path / "babysit-training.json").read_text())["decision"]
+
+
 def test_several_runs_are_watched_in_one_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,7 +82,7 @@ class Live:
         def pressed() -> None:
             key = os.read(sys.stdin.fileno(), 1)
             if key in (b"q", b"Q"):
-                stop.set()
+                stop.ask("a person left")
             elif key in (b"p", b"P"):
                 self._paused = not self._paused
                 self._rich.refresh()
