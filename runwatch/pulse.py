@@ -104,8 +104,9 @@ class Pulse:
         line = int(batch.points.column("line")[0].as_py())
         lines = chunk.data.split(b"\n")
         if 0 <= (place := line - batch.first_line) < len(lines):
-            text = lines[place].rsplit(b"\r", 1)[-1].decode("utf-8", "replace").strip()
-            self.form = form_of(text, drawn=b"\r" in lines[place])
+            drawn = lines[place].rstrip(b"\r").split(b"\r")  # CRLF redraws nothing
+            text = drawn[-1].decode("utf-8", "replace").strip()
+            self.form = form_of(text, drawn=len(drawn) > 1)
             self.evidence = f"{batch.stream.name}:{line}: {redact(text)[:_SHOWN]}"
 
     @property

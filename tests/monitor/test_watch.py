@@ -114,6 +114,25 @@ def test_the_baseline_tells_process_format_and_step() -> None:
     assert (50, 1000, True, 30.0) == (report.step, report.total, report.first, report.next_in)
 
 
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        ("step=1 loss=2.0 lr=1e-4", "key=value pairs"),
+        ("step=1 loss=2.0 lr=1e-4\r", "key=value pairs"),
+        ("10%|#| 1/10 loss=3.0\r20%|##| 2/10 loss=2.0", "progress bar"),
+    ],
+)
+def test_the_format_is_told_whatever_ends_the_lines(line: str, form: str) -> None:
+    """Lines of Windows are no progress bars, and the line that shows it is the whole line."""
+    bench = Bench()
+    bench.say(line)
+    (began, _) = bench.baseline()
+    assert isinstance(began, Began)
+    assert (form, f"train.log:1: {line.strip().rsplit(chr(13), 1)[-1]}") == (
+        began.form, began.evidence
+    )  # fmt: skip
+
+
 def test_reports_get_rarer_while_nothing_happens() -> None:
     """30, then 45, 67.5 … seconds apart; every fifth is a full one."""
     bench = Bench(Trainer())
