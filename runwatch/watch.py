@@ -153,11 +153,11 @@ class Watch:
         return [began, self._report(now, first=True), *told, *self._treat(now)]
 
     def tick(self) -> list[Event]:
-        """Everything that is due now."""
+        """Everything that is due now; before the baseline, words about the source."""
+        events = [] if self.over else self._noted()
         if self.over or not self.caught_up:
-            return []
+            return events
         now = self.steady()
-        events = self._noted()
         looking = now - self._looked >= LOOK
         if looking:
             self._looked = now

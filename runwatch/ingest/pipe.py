@@ -14,6 +14,7 @@ from runwatch.ingest.following import Reach
 from runwatch.target import Target
 
 _PIECE = 1 << 16
+_PATIENCE = 1.0  # seconds in which a named pipe may find its writer without a word
 _AHEAD = 256  # pieces that are held for a slow reader before the writer has to wait
 
 
@@ -40,7 +41,7 @@ class Pipe:
         self._where, self._clock, self._tee = where, clock, tee
         self._room = threading.Semaphore(_AHEAD)
         self._pieces: asyncio.Queue[bytes | OSError] = asyncio.Queue()
-        self._closed = False
+        self._closed = self._opened = False
 
     def streams(self) -> list[Stream]:
         """The one stream."""
@@ -54,12 +55,15 @@ class Pipe:
     async def chunks(self, cursors: Mapping[str, Cursor], *, quiet: float) -> AsyncIterator[Chunk]:
         """Everything from the first byte; the cursors say nothing about a pipe."""
         loop, offset = asyncio.get_running_loop(), 0
+        begun = time.monotonic()
         threading.Thread(target=self._pump, args=(loop,), daemon=True).start()
         while True:
             try:
                 async with asyncio.timeout(quiet):
                     data = await self._pieces.get()
             except TimeoutError:
+                if not self._opened and time.monotonic() - begun > _PATIENCE and not self.events:
+                    self.events.append(f"{self._stream.name} is a pipe that nobody writes to yet")
                 yield Chunk(self._stream, b"", offset, position=offset)
                 continue
             if isinstance(data, OSError):
@@ -84,6 +88,7 @@ class Pipe:
         try:
             where = self._where
             descriptor = where if isinstance(where, int) else os.open(where, os.O_RDONLY)
+            self._opened = True
             while data := os.read(descriptor, _PIECE):
                 self._pass_on(data)
                 self._room.acquire()

@@ -1,6 +1,9 @@
 """`runwatch scan` from words to answer, with all rooms behind it."""
 
 import json
+import os
+import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -122,3 +125,36 @@ def test_a_history_that_fails_while_it_is_written_is_told(home: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert done.stderr.startswith(b"error: ")
     assert json.loads(done.stdout)["runs"][0]["root_cause"]["rank"] == 5
+
+
+@pytest.mark.parametrize("command", ["scan", "parse", "watch"])
+def test_a_pipe_without_a_writer_is_waited_for_aloud(command: str, tmp_path: Path) -> None:
+    """On a terminal it says so after a second, and Ctrl-C ends it at once."""
+    os.mkfifo(tmp_path / "train.fifo")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runwatch", command, "train.fifo"], cwd=tmp_path,
+        stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    try:
+        while b"train.fifo" not in seen or b"pipe" not in seen:
+            seen += os.read(ours, 1 << 12)
+        process.send_signal(signal.SIGINT)
+        while process.poll() is None:
+            seen += read_on(ours)
+        assert 130 == process.returncode
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert b"Traceback" not in seen
+
+
+def read_on(terminal: int) -> bytes:
+    """What is drawn next; nothing where the program has left the terminal."""
+    try:
+        return os.read(terminal, 1 << 12)
+    except OSError:
+        return b""

@@ -85,3 +85,18 @@ def test_a_named_pipe_is_followed_too(tmp_path: Path) -> None:
         assert {"train.pipe": b"step 1\n"} == reader.texts
 
     asyncio.run(follow())
+
+
+def test_a_named_pipe_without_a_writer_says_what_it_waits_for(tmp_path: Path) -> None:
+    """After a second, once; and it is read as soon as there is one."""
+    fifo = tmp_path / "train.fifo"
+    os.mkfifo(fifo)
+
+    async def follow() -> None:
+        async with Reader(open_following(Target.parse(str(fifo)))) as reader:
+            await reader.told("nobody writes to")
+            await asyncio.to_thread(fifo.write_bytes, b"step 1\n")
+            await reader.until(lambda: any(c.last for c in reader.chunks))
+            assert (1, b"step 1\n") == (len(reader.source.events), reader.texts["train.fifo"])
+
+    asyncio.run(follow())
