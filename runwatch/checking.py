@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runwatch import checkup, notes
-from runwatch.baseline import Baseline, Reference
+from runwatch.baseline import Baseline
 from runwatch.checkup import RUNGS, Answer, Checkup, Last
-from runwatch.detect.curves import Curves
-from runwatch.errors import InputError, QueryError, RunwatchError, StoreError, UnreachableError
+from runwatch.errors import InputError, RunwatchError, StoreError, UnreachableError
 from runwatch.judge import Opinion, Picture, Signal, signals
 from runwatch.judge.signal import known
 from runwatch.judgement import Decision, Judgement
-from runwatch.looking import Look, borrowed, cited_lines, look
+from runwatch.looking import Look, borrowed, cited_lines, look, reference_run
 from runwatch.redact import redact
 from runwatch.review import Review, Reviewer, ask, question
 from runwatch.run_id import run_id
-from runwatch.stopping import NONE, act, announced
+from runwatch.stopping import KILL, NONE, act, announced
 from runwatch.target import Kind, Target
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Checking:
         """Look, judge, keep. Raises InputError where there is nothing to read, UsageError,
         QueryError where the reference run is not known."""
         at = self._clock()
-        reference = self._reference()
+        reference = reference_run(self._store, self.wanted.reference)
         try:
             seen, told = self._look()
         except UnreachableError as error:
@@ -85,7 +84,7 @@ class Checking:
         if review is not None and not review.why:
             answer = _by(review, answer)
         checked = self._checkup(at, seen, found, answer, told, review)
-        return self._kept_as(checked) if not self._acts(checked) else self._stopped(checked)
+        return self._stopped(checked) if checked.stop else self._kept_as(checked)
 
     # What is known of before
 
@@ -99,24 +98,6 @@ class Checking:
             return None
         self._written = row["last_seen"] if row else None
         return Last.of(row)
-
-    def _reference(self) -> Reference | None:
-        """The curves of the reference run, from what its last scan learned."""
-        name = self.wanted.reference
-        if not name:
-            return None
-        if self._store is None:
-            raise QueryError("--reference needs a history", hint="leave out --no-store")
-        run = str(self._store.run(name)["run"])
-        past = self._store.past(run)
-        curves = Curves()
-        state = (past.state if past else {}).get("curves")
-        if not state:
-            raise QueryError(
-                f"run {run} was read before curves were kept", hint="scan its log once more"
-            )
-        curves.restore(state)
-        return Reference(run, curves.told())
 
     def _lose(self, error: StoreError) -> None:
         self.lost, self._store = error, None
@@ -155,15 +136,15 @@ class Checking:
     def _answer(self, seen: Look, found: tuple[Signal, ...]) -> Answer:
         own = {kind for row in known().values() for kind in row["kinds"]}
         over = seen.decision is Decision.GO
-        stop = ""
-        if seen.judgement is Judgement.STOP and not over and seen.root_kind not in own:
-            stop = seen.reason
+        judged = seen.root is not None and seen.root.kind in own  # by its signal
+        stops = seen.judgement is Judgement.STOP and not over and not judged
         last, quiet = self.last, ""
         silent = last is not None and not last.over and 0 < seen.lines == last.lines
         if last is not None and silent and last.is_due(self._clock()):  # too early it says nothing
             quiet = f"no new lines since the check of {last.at:%H:%M:%S} UTC"
         return checkup.answer(
-            found, stop=stop, over=f"the run has ended: {seen.reason}" if over else "",
+            found, stop=seen.reason if stops else "",
+            over=f"the run has ended: {seen.reason}" if over else "",
             quiet=quiet, empty=not seen.curves,
         )  # fmt: skip
 
@@ -189,7 +170,8 @@ class Checking:
     ) -> Checkup:  # fmt: skip
         doubts = checkup.known_of(found, seen.findings)
         before = self.last.known if self.last else frozenset()
-        acted = self.last.acted if self.last else ""
+        going = answer.judgement is Judgement.CONTINUE
+        past = None if going else self.last  # what was done before is over with a CONTINUE
         return Checkup(
             self.run, redact(str(self.target)), redact(_where(self.target)), at, answer,
             checkup.interval(
@@ -198,7 +180,9 @@ class Checking:
             ),
             found, seen.steps.last, seen.steps.total, seen.metrics, seen.lines,
             seen.decision is Decision.GO, doubts, self._evidence(seen, found, answer),
-            (*told, *seen.notes), None if review is None else review.as_dict(), acted=acted,
+            (*told, *seen.notes), None if review is None else review.as_dict(),
+            stop=checkup.stop_of(answer, found, segment=seen.segments, root=seen.root),
+            noted=past.noted if past else "", acted=past.acted if past else "",
         )  # fmt: skip
 
     def _evidence(
@@ -219,7 +203,8 @@ class Checking:
             Answer(None, redact(str(error)), "source"),
             checkup.interval(last, None, anomaly=False, rungs=self.wanted.rungs),
             lines=last.lines if last else 0, known=tuple(last.known) if last else (),
-            notes=(error.hint,) if error.hint else (), acted=last.acted if last else "",
+            notes=(error.hint,) if error.hint else (), noted=last.noted if last else "",
+            acted=last.acted if last else "",
         )  # fmt: skip
 
     # Keeping, and acting on a stop
@@ -234,7 +219,7 @@ class Checking:
             return False
         told = {
             **checked.as_dict(), "lines": checked.lines, "known": list(checked.known),
-            "acted": checked.acted, "kept": self._clock().isoformat(),
+            "noted": checked.noted, "acted": checked.acted, "kept": self._clock().isoformat(),
         }  # fmt: skip
         try:
             self._store.keep_check(told)
@@ -243,31 +228,29 @@ class Checking:
             return False
         return True
 
-    def _acts(self, checked: Checkup) -> bool:
-        """Whether this is a stop that was not acted on before."""
-        return bool(checked.stop) and (self.last is None or checked.stop != self.last.acted)
-
     def _stopped(self, checked: Checkup) -> Checkup:
-        """Keep the evidence, then act. Where it can be kept nowhere, nothing is ended."""
-        order, path = self.wanted.order, self.wanted.notes
-        planned = announced(order)
+        """Keep the evidence, then act; each once for the same stop. Where the evidence can be kept
+        nowhere, nothing is ended."""
+        order, last = self.wanted.order, self.last
+        planned, task = announced(order), f"{checked.stop} {order}"
+        noted = last is not None and last.noted == checked.stop
+        if last is not None and last.acted == task and order != KILL:  # which ends what runs now
+            return self._kept_as(replace(checked, action="nothing: it was done before"))
+        acting = order != NONE
+        checked = replace(checked, action=f"about to {planned}" if acting else "")
         kept = self._keep(checked)
-        if path is not None:
-            try:
-                notes.append(path, notes.entry(checked, planned))
-                kept = True
-            except InputError as error:
-                self._tell(f"{error}")
-                checked = replace(checked, notes=(*checked.notes, str(error)))
-        if order == NONE:
-            return self._kept_as(replace(checked, acted=checked.stop))
+        if not noted:
+            note = self._note(notes.entry(checked, planned))
+            checked, kept = replace(checked, noted=checked.stop if note else ""), kept or note
+        if not acting:
+            return self._kept_as(checked)
         if not kept:
             return replace(checked, action="nothing: the evidence could be kept nowhere")
         self._tell(f"STOP: about to {planned}")
-        outcome = act(order, self.target, self._variables(checked))
-        if path is not None and kept:
-            self._note(path, outcome)
-        return self._kept_as(checked.with_action(outcome))
+        done, outcome = act(order, self.target, self._variables(checked))
+        if not noted:
+            self._note(notes.outcome(outcome))
+        return self._kept_as(replace(checked, action=outcome, acted=task if done else ""))
 
     def _variables(self, checked: Checkup) -> Mapping[str, str]:
         """What a command is told in its environment: words of ours and of the user only."""
@@ -278,11 +261,17 @@ class Checking:
             "RUNWATCH_NOTES": "" if path is None else str(path.absolute()),
         }  # fmt: skip
 
-    def _note(self, path: Path, outcome: str) -> None:
+    def _note(self, text: str) -> bool:
+        """Whether it stands in the notes now."""
+        path = self.wanted.notes
+        if path is None:
+            return False
         try:
-            notes.append(path, notes.outcome(outcome))
+            notes.append(path, text)
         except InputError as error:
             self._tell(str(error))
+            return False
+        return True
 
 
 def _by(review: Review, answer: Answer) -> Answer:

@@ -4,7 +4,7 @@ Pure values. How the run was read is in `checking`, what each signal says in `ju
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,8 +30,8 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Last:
     """What is remembered of the check before: its answer, its time, how often to look, and what
-    was known, so that an anomaly shows as new. `acted` identifies the stop that was acted on,
-    `kept` is when all was written."""
+    was known, so that an anomaly shows as new. `noted` and `acted` identify the stop that was told
+    and what was done about it; `kept` is when all was written."""
 
     at: datetime
     judgement: Judgement | None
@@ -40,6 +40,7 @@ class Last:
     due: datetime
     lines: int = 0
     known: frozenset[str] = frozenset()
+    noted: str = ""
     acted: str = ""
     over: bool = False
     kept: datetime | None = None
@@ -53,7 +54,7 @@ class Last:
         return cls(
             datetime.fromisoformat(row["at"]), Judgement(judgement) if judgement else None,
             row["reason"], row["interval_seconds"], datetime.fromisoformat(row["next_due"]),
-            row["lines"], frozenset(row["known"]), row["acted"], row["ended"],
+            row["lines"], frozenset(row["known"]), row["noted"], row["acted"], row["ended"],
             datetime.fromisoformat(row["kept"]),
         )  # fmt: skip
 
@@ -64,7 +65,8 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """A check as it is told and kept. `stop` identifies a stop by what it rests on."""
+    """A check as it is told and kept. `stop` identifies a STOP by what it rests on, "" for others;
+    `noted` and `acted` are those that were told and acted on, up to now."""
 
     run: str
     target: str
@@ -83,24 +85,14 @@ class Checkup:
     notes: tuple[str, ...] = ()
     review: Mapping[str, Any] | None = None
     action: str = ""
+    stop: str = ""
+    noted: str = ""
     acted: str = ""
 
     @property
     def due(self) -> datetime:
         """When the next one is."""
         return self.at + timedelta(seconds=self.interval)
-
-    @property
-    def stop(self) -> str:
-        """The same for the same stop, however often it is found; empty where there is none."""
-        if self.answer.judgement is not Judgement.STOP:
-            return ""
-        bad = sorted(f"{s.name}:{s.opinion}" for s in self.signals if s.opinion is Opinion.BAD)
-        return "; ".join([*bad, *sorted(self.known)]) or self.answer.reason
-
-    def with_action(self, told: str) -> "Checkup":
-        """The same, with what was done about it."""
-        return replace(self, action=told, acted=self.stop)
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that `check --json` prints."""
@@ -194,3 +186,16 @@ def _fine(signals: Sequence[Signal]) -> list[Signal]:
 
 def _told(signal: Signal) -> str:
     return f"{signal.title}: {signal.words}"
+
+
+def stop_of(
+    answered: Answer, signals: Sequence[Signal], *, segment: int, root: Finding | None
+) -> str:
+    """What a STOP rests on, in a form that stays the same while it stands: the findings, and where
+    there is none the names of the signals. A run that was started again is another."""
+    if answered.judgement is not Judgement.STOP:
+        return ""
+    bad = [s for s in signals if s.opinion is Opinion.BAD]
+    doubts = [] if bad or root else [s for s in signals if s.opinion is Opinion.UNSURE]
+    named = sorted(s.finding or s.name for s in (*bad, *doubts))
+    return " ".join([str(segment), *named, *([root.id] if root and not bad else [])])

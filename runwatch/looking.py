@@ -13,9 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runwatch.baseline import Reference
 from runwatch.chunk import Chunk
 from runwatch.curve import Curve
-from runwatch.errors import RunwatchError, StoreError, UnreachableError
+from runwatch.detect.curves import Curves
+from runwatch.errors import QueryError, RunwatchError, StoreError, UnreachableError
 from runwatch.finding import Finding
 from runwatch.ingest import open_source
 from runwatch.ingest.cited import cited
@@ -41,17 +43,18 @@ _CITED = (Kind.FILE, Kind.FOLDER, Kind.GLOB)  # what can be read once more
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A run as it was found. `root_kind` is the kind of finding that the verdict rests on."""
+    """A run as it was found. `root` is the finding that the verdict rests on."""
 
     judgement: Judgement
     decision: Decision
     reason: str
-    root_kind: str
+    root: Finding | None
     findings: tuple[Finding, ...]
     curves: tuple[Curve, ...]
     steps: Steps
     metrics: Mapping[str, float] = field(default_factory=dict)
     lines: int = 0
+    segments: int = 1
     notes: tuple[str, ...] = ()
 
 
@@ -72,8 +75,9 @@ def _of(summary: Summary) -> Look:
     skipped = [f"{one['name']}: {one['why']}" for one in summary.coverage.files_skipped]
     return Look(
         verdict.judgement, verdict.decision, verdict.reason,
-        verdict.root_cause.kind if verdict.root_cause else "", summary.findings, summary.curves,
+        verdict.root_cause, summary.findings, summary.curves,
         summary.steps, summary.final_metrics, summary.coverage.lines,
+        summary.segments,
         tuple(f"not read: {redact(one)}" for one in skipped[:3]),
     )  # fmt: skip
 
@@ -173,3 +177,19 @@ def borrowed(store: "Store") -> "Store":
             """Nothing is kept of this look."""
 
     return Borrowed(store.path)
+
+
+def reference_run(store: "Store | None", name: str) -> Reference | None:
+    """The curves of a run of the history, as its last scan learned them; None for no name. Raises
+    QueryError where there is no such run."""
+    if not name:
+        return None
+    if store is None:
+        raise QueryError("--reference needs a history", hint="leave out --no-store")
+    run = str(store.run(name)["run"])
+    past = resumable(store.past(run))
+    if past is None:
+        raise QueryError(f"run {run} was kept by an older runwatch", hint="scan its log once more")
+    curves = Curves()
+    curves.restore(dict(past.state["curves"]))
+    return Reference(run, curves.told())

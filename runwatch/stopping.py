@@ -36,22 +36,22 @@ def announced(order: str) -> str:
     return "end the session of the training" if order == KILL else f"run {order}"
 
 
-def act(order: str, target: Target, told: Mapping[str, str]) -> str:
-    """Do it; what came of it, in words. `told` are variables of the command's environment: what
-    others wrote never becomes part of the command."""
+def act(order: str, target: Target, told: Mapping[str, str]) -> tuple[bool, str]:
+    """Do it; whether it was done, and what came of it in words. `told` are variables of the
+    command's environment: what others wrote never becomes part of the command."""
     try:
         return _ended(target) if order == KILL else _run(order, told)
     except OSError as error:
-        return f"failed: {(error.strerror or str(error)).lower()}"
+        return False, f"failed: {(error.strerror or str(error)).lower()}"
 
 
-def _ended(target: Target) -> str:
+def _ended(target: Target) -> tuple[bool, str]:
     try:
         owner = _owner(target)
     except RunwatchError as error:
-        return f"nothing was ended: {error}"
+        return False, f"nothing was ended: {error}"
     if owner is None:
-        return "nothing was ended: no process is known to write the log"
+        return False, "nothing was ended: no process is known to write the log"
     return end_session(owner)
 
 
@@ -65,8 +65,9 @@ def _owner(target: Target) -> Owner | None:
     return writer_of(paths)
 
 
-def end_session(owner: Owner, grace: float = GRACE) -> str:
+def end_session(owner: Owner, grace: float = GRACE) -> tuple[bool, str]:
     """End the process group of a process and all that it started: asked first, then made to.
+    Whether all are gone, and what was done in words.
 
     The group that we are in ourselves, and the first of a machine, are left alone: then only the
     process and what it started are ended.
@@ -75,20 +76,21 @@ def end_session(owner: Owner, grace: float = GRACE) -> str:
     try:
         group = os.getpgid(owner.pid)
     except ProcessLookupError:
-        return f"{who} had ended already"
+        return True, f"{who} had ended already"
     if group <= 1 or group == os.getpgrp():
-        return f"ended {who}" if end(owner) else f"{who} could not be ended"
+        gone = end(owner)
+        return gone, f"ended {who}" if gone else f"{who} could not be ended"
     members = set(_members(group))
     if not owner.process.command and members <= {owner.pid}:
-        return f"nothing was ended: only {owner.process.name} writes the log, for others"
+        return False, f"nothing was ended: only {owner.process.name} writes the log, for others"
     family = members | {owner.pid, *descendants(owner.pid)}
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in family:
             _send(pid, number)
         if _gone(owner, family, grace):
-            return f"ended {who} and its group of {len(family)}"
+            return True, f"ended {who} and its group of {len(family)}"
         family |= set(_members(group))
-    return f"{who} and its group could not be ended"
+    return False, f"{who} and its group could not be ended"
 
 
 def _gone(owner: Owner, family: set[int], grace: float) -> bool:
@@ -131,7 +133,7 @@ def _send(pid: int, number: signal.Signals) -> None:
         return
 
 
-def _run(command: str, told: Mapping[str, str]) -> str:
+def _run(command: str, told: Mapping[str, str]) -> tuple[bool, str]:
     """The user's own words in a shell, in a session of its own, for a limited time."""
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen(  # noqa: S603 the command is the user's own
@@ -143,9 +145,9 @@ def _run(command: str, told: Mapping[str, str]) -> str:
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-            return f"the command did not end within {PATIENCE:.0f} s"
+            return False, f"the command did not end within {PATIENCE:.0f} s"
         out.seek(max(0, out.seek(0, os.SEEK_END) - 4096))
         words = out.read().decode("utf-8", "replace").strip().splitlines()
     if code == 0:
-        return "the command was run"
-    return f"the command failed with code {code}" + (f": {words[-1][:200]}" if words else "")
+        return True, "the command was run"
+    return False, f"the command failed with code {code}" + (f": {words[-1][:200]}" if words else "")

@@ -1,51 +1,25 @@
 """Timers: a real crontab of an account that has none, and unit files that systemd itself reads."""
 
-import fcntl
 import os
-import pwd
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from runwatch.errors import InputError, UsageError
 from runwatch.timer import Cron, Systemd
+from tests.crontab import crontab, listed
+
+__all__ = ["crontab"]  # a fixture
 
 NASTY = ["a b", "100%", "$HOME", "it's", 'say "x"', "back\\slash", "ünï"]
 
 
 def cron(run: str = "train-1", *words: str) -> Cron:
     return Cron(run, ("runwatch", "check", "--due", *words), Path("/runs"), {"RUNWATCH_HOME": "/h"})
-
-
-@pytest.fixture
-def crontab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The crontab of `nobody`, empty, and given back empty; one test at a time has it.
-
-    `crontab` edits that of whoever calls it, unless root names another: a script of that name
-    does nothing but name it.
-    """
-    program = shutil.which("crontab")
-    if program is None or os.getuid() != 0:
-        pytest.skip("needs cron (apt-get install cron) and root, to use an account of its own")
-    user = pwd.getpwnam("nobody").pw_name
-    (tmp_path / "crontab").write_text(f'#!/bin/sh\nexec {program} -u {user} "$@"\n')
-    (tmp_path / "crontab").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    with open("/tmp/runwatch-test-crontab.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run([program, "-u", user, "-r"], capture_output=True)
-        yield tmp_path / "crontab"
-        subprocess.run([program, "-u", user, "-r"], capture_output=True)
-
-
-def listed(crontab: Path) -> list[str]:
-    done = subprocess.run([crontab, "-l"], capture_output=True, text=True)
-    return done.stdout.splitlines()
 
 
 def test_a_line_is_added_renewed_and_taken_away(crontab: Path) -> None:

@@ -206,7 +206,7 @@ def _say_when(run: str, target: "Target", last: "Last", options: argparse.Namesp
             "reason": last.reason, "next_due": last.due.isoformat(),
         }  # fmt: skip
         sys.stdout.buffer.write(document(told))
-    else:
+    elif sys.stderr.isatty():  # a timer would mail it every ten minutes
         from runwatch.cli.report.check import clock
 
         _tell(f"not due before {clock(last.due)}; the last word was {last.judgement or 'unknown'}")

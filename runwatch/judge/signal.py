@@ -25,13 +25,15 @@ class Opinion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One thing that was looked at. `line` (0 where none) of `stream` is what it rests on."""
+    """One thing that was looked at. `line` (0 where none) of `stream` is what it rests on,
+    `finding` the id of the finding that says so, if one does."""
 
     name: str
     opinion: Opinion
     words: str
     stream: str = ""
     line: int = 0
+    finding: str = ""
 
     @property
     def title(self) -> str:
@@ -83,7 +85,7 @@ def of_findings(name: str, found: list[Finding]) -> Signal | None:
         return None
     verdict = fold(found, Ending(TerminalState.RUNNING, ""))
     root = verdict.root_cause or found[-1]
-    return Signal(name, _OPINIONS[verdict.judgement], root.message, root.stream, root.line)
+    return Signal(name, _OPINIONS[verdict.judgement], root.message, root.stream, root.line, root.id)
 
 
 @cache

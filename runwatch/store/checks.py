@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +48,20 @@ def put(connection: DuckDBPyConnection, told: Mapping[str, Any]) -> None:
         [
             told["at"], told["run"], told["target"], told["judgement"], told["reason"],
             told["interval_seconds"], told["next_due"], told["decided_by"], told["action"],
-            json.dumps(told),
+            json.dumps(_strict(told), allow_nan=False),
         ],
     )  # fmt: skip
+
+
+def _strict(value: Any) -> Any:
+    """JSON that DuckDB reads too: it knows no NaN, so that is a text, as in all our JSON."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _strict(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(inner) for inner in value]
+    return value
 
 
 def _complete(connection: DuckDBPyConnection) -> bool:

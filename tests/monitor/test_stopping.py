@@ -75,7 +75,8 @@ def test_the_whole_session_is_ended(start: Start, tmp_path: Path) -> None:
     """The writer of the log, its group, and what it started in another session."""
     child = start()
     others = family(tmp_path / "train.log")
-    told = act("kill", Target.parse(str(tmp_path / "train.log")), {})
+    done, told = act("kill", Target.parse(str(tmp_path / "train.log")), {})
+    assert done
     assert told.startswith(f"ended process {child.pid}")
     assert [False] * 3 == [lives(pid) for pid in (child.pid, *others)]
 
@@ -85,7 +86,7 @@ def test_who_does_not_listen_is_made_to(start: Start) -> None:
     child = start("deaf")
     owner = Owner.of(child.pid)
     assert owner is not None
-    assert end_session(owner, grace=0.3).startswith("ended")
+    assert end_session(owner, grace=0.3)[0]
     assert child.wait() == -signal.SIGKILL
 
 
@@ -93,8 +94,8 @@ def test_our_own_group_is_left_alone(start: Start, tmp_path: Path) -> None:
     """A training started from the same script as we were: it is ended, and we are not."""
     child = start(session=False)
     assert os.getpgid(child.pid) == os.getpgrp()
-    told = act("kill", Target.of_pid(child.pid), {})
-    assert told.startswith("ended process")
+    done, told = act("kill", Target.of_pid(child.pid), {})
+    assert (done, told.split(" (")[0]) == (True, f"ended process {child.pid}")
     assert not lives(child.pid)
 
 
@@ -106,7 +107,7 @@ def test_a_group_is_ended_through_the_pipe_that_writes_its_log(tmp_path: Path) -
         ["sh", "-c", script], start_new_session=True, stdout=subprocess.DEVNULL
     )
     until(lambda: log.exists() and log.read_bytes() == b"1\n")
-    assert act("kill", Target.parse(str(log)), {}).startswith("ended")
+    assert act("kill", Target.parse(str(log)), {})[0]
     assert shell.wait(PATIENCE) != 0
 
 
@@ -119,7 +120,8 @@ def test_a_lonely_pipe_is_not_the_training(tmp_path: Path) -> None:
     assert tee.stdin is not None
     until(log.exists)
     try:
-        assert "only tee writes the log" in act("kill", Target.parse(str(log)), {})
+        done, told = act("kill", Target.parse(str(log)), {})
+        assert (done, "only tee writes the log" in told) == (False, True)
         assert tee.poll() is None
     finally:
         tee.stdin.close()
@@ -131,7 +133,8 @@ def test_a_log_that_nobody_writes(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_text("step 1 loss 2.0\n")
     assert act("kill", Target.parse(str(log)), {}) == (
-        "nothing was ended: no process is known to write the log"
+        False,
+        "nothing was ended: no process is known to write the log",
     )
 
 
@@ -140,14 +143,14 @@ def test_a_command_is_the_users_own_words(tmp_path: Path) -> None:
     evil = f"x; touch {tmp_path}/evil #"
     out = tmp_path / "out"
     told = act(f'printf "%s" "$RUNWATCH_RUN" > {out}', Target.parse("x"), {"RUNWATCH_RUN": evil})
-    assert (told, out.read_text()) == ("the command was run", evil)
+    assert (told, out.read_text()) == ((True, "the command was run"), evil)
     assert not (tmp_path / "evil").exists()
 
 
 def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
     """With its last line."""
     told = act("echo first; echo no such job >&2; exit 3", Target.parse("x"), {})
-    assert told == "the command failed with code 3: no such job"
+    assert told == (False, "the command failed with code 3: no such job")
 
 
 @pytest.mark.parametrize("text", ["me@host:/x/train.log", "-"])
