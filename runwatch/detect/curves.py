@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from runwatch.column import distinct
 from runwatch.curve import Curve, Spot
 from runwatch.detect.series import Columns
 from runwatch.kernels.tracks import NOTHING
@@ -19,6 +18,7 @@ _KNOWN = frozenset(
 )
 _EVALUATION = frozenset(("val", "valid", "validation", "eval", "evaluation", "test", "dev"))
 Rows = npt.NDArray[np.intp]
+Places = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]  # epoch, step, line
 
 
 class Curves:
@@ -34,7 +34,7 @@ class Curves:
 
     def feed(self, batch: Batch, table: Columns) -> None:
         """Take the next batch of one stream, and its points as arrays."""
-        for code in distinct(table.metric).tolist():
+        for code in np.flatnonzero(np.bincount(table.metric)).tolist():
             name = table.metrics[code]
             if name in self._refused:
                 continue
@@ -81,8 +81,9 @@ def _follow(track: dict[str, Any], table: Columns, batch: Batch, rows: Rows) -> 
     """The rows of one metric, rank by rank, segment by segment."""
     stream = batch.stream.name
     ranks = table.rank[rows]
-    for rank in dict.fromkeys(ranks.tolist()):
-        own = rows[ranks == rank]
+    alike = bool((ranks == ranks[0]).all())
+    for rank in [int(ranks[0])] if alike else dict.fromkeys(ranks.tolist()):
+        own = rows if alike else rows[ranks == rank]
         cuts = np.flatnonzero(np.diff(table.segment[own])) + 1
         for part in np.split(own, cuts) if len(cuts) else [own]:
             bound = (stream, rank) == (track["stream"], track["rank"])
@@ -124,26 +125,23 @@ def _take(track: dict[str, Any], table: Columns, rows: Rows) -> None:
     """Rows of one rank within one segment; repetitions of a step count once."""
     epoch = np.where(np.isnan(table.epoch[rows]), -1.0, table.epoch[rows])
     step = np.where(table.step[rows] == NOTHING, -1, table.step[rows])
+    line, values = table.line[rows], table.value[rows]
     seen = track["seen"] or [np.nan, -1]
-    same = (epoch == np.concatenate(([seen[0]], epoch[:-1]))) & (
-        step == np.concatenate(([int(seen[1])], step[:-1]))
-    )
-    keep = ~same | ((epoch < 0) & (step < 0))
+    again = (epoch[1:] == epoch[:-1]) & (step[1:] == step[:-1])
+    first = bool(epoch[0] == seen[0] and step[0] == int(seen[1]))
+    keep = ~np.concatenate(([first], again)) | ((epoch < 0) & (step < 0))
     track["seen"] = [float(epoch[-1]), int(step[-1])]
-    places = np.column_stack((epoch, step, table.line[rows]))[keep]
-    values = table.value[rows][keep]
-    last = [
-        [float(e), int(s), int(n), v]
-        for (e, s, n), v in zip(places[-TAIL:].tolist(), values[-TAIL:].tolist(), strict=True)
-    ]
-    track["tail"] = (track["tail"] + last)[-TAIL:]
+    if not keep.all():
+        epoch, step, line, values = epoch[keep], step[keep], line[keep], values[keep]
+    ends = [column[-TAIL:].tolist() for column in (epoch, step, line, values)]
+    track["tail"] = (track["tail"] + [list(row) for row in zip(*ends, strict=True)])[-TAIL:]
     finite = np.isfinite(values)
-    _fill(track, places[finite], values[finite])
+    if not finite.all():
+        epoch, step, line, values = epoch[finite], step[finite], line[finite], values[finite]
+    _fill(track, (epoch, step, line), values)
 
 
-def _fill(
-    track: dict[str, Any], places: npt.NDArray[np.float64], values: npt.NDArray[np.float64]
-) -> None:
+def _fill(track: dict[str, Any], places: Places, values: npt.NDArray[np.float64]) -> None:
     """Add to the blocks. Sums run in order of arrival, so that the cut changes no bit of them."""
     track["count"] += len(values)
     i = 0
@@ -152,7 +150,8 @@ def _fill(
         end = min(len(values), i + track["size"] - count)
         sums = np.add.accumulate(np.concatenate(([total], values[i:end])))
         track["part"] = [count + end - i, float(sums[-1])]
-        track["end"] = _place(places[end - 1])
+        epoch, step, line = (column[end - 1] for column in places)
+        track["end"] = [float(epoch), int(step), int(line)]
         i = end
         if track["part"][0] == track["size"]:
             track["blocks"].append([*track["end"], track["part"][1] / track["size"]])
@@ -167,11 +166,6 @@ def _halve(track: dict[str, Any]) -> None:
     pairs = zip(blocks[::2], blocks[1::2], strict=True)  # MOST is even
     track["blocks"] = [[*b[:3], 0.5 * a[3] + 0.5 * b[3]] for a, b in pairs]
     track["size"] *= 2
-
-
-def _place(row: npt.NDArray[np.float64]) -> list[Any]:
-    epoch, step, line = row.tolist()
-    return [epoch, int(step), int(line)]
 
 
 def _curve(name: str, track: dict[str, Any]) -> Curve:
