@@ -122,12 +122,13 @@ async def _live(
 async def _up_to_now(source: Following, chunks: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
     """The chunks that hold text, until the source has answered and has no more for now.
 
-    It ends at once where the source is out of reach, and after PATIENCE without text.
+    It ends at once where the source is out of reach, and after PATIENCE without text. Text may
+    have come in the moment of an empty chunk, so only a second one in a row counts.
     """
-    asked, heard, behind = source.reach.at, time.monotonic(), set[str]()
+    asked, heard, behind, settled = source.reach.at, time.monotonic(), set[str](), False
     async for chunk in chunks:
         if chunk.data:
-            heard = time.monotonic()
+            heard, settled = time.monotonic(), False
             at_end = chunk.last or not chunk.size or chunk.position >= chunk.size
             (behind.discard if at_end else behind.add)(chunk.stream.name)
             yield chunk
@@ -135,9 +136,10 @@ async def _up_to_now(source: Following, chunks: AsyncIterator[Chunk]) -> AsyncIt
         known = bool(source.streams())
         if not source.reach.ok or time.monotonic() - heard > PATIENCE:
             return
-        if known and not behind and source.reach.at > asked:
+        answered = known and not behind and source.reach.at > asked
+        if answered and settled:
             return
-        asked = asked if known else source.reach.at
+        settled, asked = answered, asked if known else source.reach.at
 
 
 def _goes_on(told: Ending) -> Ending:
