@@ -74,7 +74,7 @@ class Sightings:
             return
         rank = note.rank if note.rank is not None else self.rank
         rank = self.tables.rank_inside(note.line) if rank is None else rank
-        found = None if self.reader.is_source(note, rank) else catalog().match(note.raw)
+        found = None if self.reader.is_source(note, rank) else catalog().match(note.raw, note.text)
         if found and found[0].role == "thread":
             self.reader.announce()
         caught = self.reader.feed(note, rank)

@@ -75,12 +75,13 @@ class Signature:
     def _details(self) -> list[re.Pattern[str]]:
         return [re.compile(text, re.I) for text in self.extract]
 
-    def match(self, text: str) -> dict[str, str] | None:
+    def match(self, text: str, line: str = "") -> dict[str, str] | None:
         """What the line tells besides (rank, device, code, host…), None where it is no such line.
 
-        To be asked only where one of the fragments stands in the masked line.
+        `text` may be the line without its prefixes; what must not be there is sought in all of it.
+        To be asked only where one of the fragments stands in the masked text.
         """
-        if self._must_not and self._must_not.search(text):
+        if self._must_not and self._must_not.search(line or text):
             return None
         found = self._must.search(text) if self._must else None
         if self._must and not found:
@@ -111,8 +112,15 @@ class Catalog:
         """Fragments of which every line that matches a signature holds at least one."""
         return frozenset(fragment for fragment, _ in self._by_fragment)
 
-    def match(self, text: str) -> tuple[Signature, dict[str, str]] | None:
-        """The signature with the strongest claim on this line, and what the line tells besides."""
+    def match(self, line: str, text: str = "") -> tuple[Signature, dict[str, str]] | None:
+        """The signature with the strongest claim on this line, and what the line tells besides.
+
+        `text` is the line without its prefixes, to be tried where the whole line says nothing.
+        """
+        found = self._match(line, line)
+        return found or (self._match(text, line) if text and text != line else None)
+
+    def _match(self, text: str, line: str) -> tuple[Signature, dict[str, str]] | None:
         shape = masked(text)
         names = self._shapes.get(shape)
         if names is None:
@@ -121,7 +129,7 @@ class Catalog:
             names = tuple(dict.fromkeys(n for f, n in self._by_fragment if f in shape))
             self._shapes[shape] = names
         for name in names:
-            told = self.signatures[name].match(text)
+            told = self.signatures[name].match(text, line)
             if told is not None:
                 return None if self._speech.search(text) else (self.signatures[name], told)
         return None

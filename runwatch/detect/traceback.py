@@ -105,7 +105,7 @@ class Reader:
     def is_source(self, note: Note, rank: int | None) -> bool:
         """Whether the line is program text, to be asked before `feed` takes it."""
         body = _PREFIX.sub("", note.text)
-        if _CODE.match(body) or _LISTED.match(note.raw):
+        if _CODE.match(body) or _LISTED.match(note.text):
             return True
         tb = self.writers.get(-1 if rank is None else rank)
         framed = tb is not None and tb.framed_at == self.rows

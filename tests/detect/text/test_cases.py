@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from runwatch.judgement import Verdict
 from runwatch.scanning import scan
+from tests.detect.text.feeder import verdict
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = [
@@ -73,3 +75,35 @@ def test_every_kind_that_words_can_tell_has_cases() -> None:
         "interrupted", "terminated", "job_failed",
     }  # fmt: skip
     assert {kind for kind in wanted if kinds.count(kind) < 3} == set()
+
+
+WRAPPERS = {
+    "srun": "3: ",
+    "torchrun": "[rank3]: ",
+    "mpirun": "[1,3]<stderr>:",
+    "docker": "2024-05-01T10:00:00.123456789Z ",
+    "kubectl": "[pod/train-0/trainer] ",
+    "ray": "(RayTrainWorker pid=4242, ip=10.0.0.7) ",
+    "compose": "trainer-1  | ",
+    "logging": "2024-05-01 10:00:00,123 - INFO - ",
+    "syslog": "May  1 10:00:00 gpu1 train[4242]: ",
+}
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[str(p.id) for p in CASES])
+def test_what_wraps_the_lines_does_not_matter(number: int) -> None:
+    """A log that a launcher or a collector has prefixed tells the same root and the same end."""
+    log = str(CASES[number].values[0]["log"])  # type: ignore[index,call-overload]
+    wrapper = [*WRAPPERS.values()][number % len(WRAPPERS)]
+    wrapped = "".join(f"{wrapper}{line}\n" for line in log.splitlines())
+    plain, other = verdict(log), verdict(wrapped)
+    assert place(plain) == place(other)
+    assert plain.ending
+    assert other.ending
+    assert plain.ending.state == other.ending.state
+
+
+def place(said: Verdict) -> tuple[str, int] | None:
+    """Kind and line of the root, None where there is none."""
+    root = said.root_cause
+    return root and (root.kind, root.line)
