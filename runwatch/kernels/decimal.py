@@ -195,11 +195,12 @@ def _two_words_at(first, word, whole, negative, result):
     """As `number_at`, where the first eight characters are digits and a point behind `whole`."""
     more = word_at(first + 8)
     count = digit_count(more)
-    if count == 0 or count == 8:
+    if count == 8:
         return _long_number_at(first, negative, result)
     low = (_ONE << np.uint64(8 * whole)) - _ONE
     mantissa = digit_value((word & low) | ((word >> np.uint64(8)) & ~low), 7)
-    mantissa = mantissa * _WHOLE_TENS[count] + digit_value(more, count)
+    if count:
+        mantissa = mantissa * _WHOLE_TENS[count] + digit_value(more, count)
     power = whole - 7 - count
     at = first + 8 + count
     return _raised_at(at, mantissa, power, negative, result)

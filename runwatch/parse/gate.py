@@ -48,7 +48,7 @@ class Gate:
         if record.evidence is Evidence.CLEAR or record.key in self._proven:
             return [row]
         if record.evidence is Evidence.BESIDE:
-            _remember(self._shown, record.key, (row.step, row.epoch))
+            self.show(record.key, row.step, row.epoch)
             return [row]
         if record.key in self._refused:
             return []
@@ -82,6 +82,27 @@ class Gate:
         del self._held[key]
         _remember(self._proven, key, None)
         return held
+
+    @property
+    def full(self) -> bool:
+        """Whether what it knows of old forms may go."""
+        return max(len(self._proven), len(self._refused), len(self._shown)) >= _MAX_KNOWN - 1
+
+    def fate(self, key: str) -> str:
+        """What became of a form: proven, refused, shown, or nothing yet."""
+        if key in self._proven:
+            return "proven"
+        if key in self._refused:
+            return "refused"
+        return "shown" if key in self._shown else ""
+
+    def place_shown(self, key: str) -> tuple[int | None, float | None]:
+        """Where a form was last shown by its neighbours."""
+        return self._shown[key]
+
+    def show(self, key: str, step: int | None, epoch: float | None) -> None:
+        """Take note that a form was shown by its neighbours."""
+        _remember(self._shown, key, (step, epoch))
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""

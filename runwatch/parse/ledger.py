@@ -79,6 +79,11 @@ class Ledger:
         if len(self.account.examples) < _MAX_EXAMPLES:
             self.account.examples.append(message.strip()[:_EXAMPLE_WIDTH])
 
+    @property
+    def wants_examples(self) -> bool:
+        """Whether a line that is unclear would be an example."""
+        return len(self.account.examples) < _MAX_EXAMPLES
+
     def batch(self, stream: Stream, first: int, last: int, places: Iterable[Place]) -> Batch:
         """Everything written since the last batch."""
         points, lines = self._columns.arrow()

@@ -29,6 +29,7 @@ from runwatch.tally import Tally
 
 if TYPE_CHECKING:
     from runwatch.parse.replay import Replay
+    from runwatch.parse.trace import Trace
 
 _MAX_SHAPES = 1 << 15
 _WORTH_REPLAYING = (
@@ -46,7 +47,8 @@ class Parser:
     that must not be missed; `year` is for time stamps that do not say theirs; `knowledge` is what
     is known of formats, ours where none is given. With a `tally` the points are counted there and
     not kept. `replay` says whether repeating lines go through a compiled path, which gives the same
-    and pays for large inputs; None lets the size decide."""
+    and pays for large inputs; None lets the size decide; there it may use several `threads`. Lines
+    of note are left out unless `notes`."""
 
     def __init__(
         self,
@@ -56,6 +58,8 @@ class Parser:
         knowledge: Knowledge | None = None,
         tally: Tally | None = None,
         replay: bool | None = None,
+        notes: bool = True,
+        threads: int = 1,
     ) -> None:
         known = self._knowledge = knowledge or builtin()
         self._names = known.names
@@ -71,6 +75,8 @@ class Parser:
         self._cuts: dict[str, Cut] = {}
         self._touched: dict[tuple[str, int | None], None] = {}
         self._restless: dict[str, set[int | None]] = {}
+        self._notes, self._threads = notes, threads
+        self._trace: Trace | None = None  # where the steps of a line are written down
         self._may_replay = replay
         self._replay: Replay | None = None
 
@@ -130,6 +136,7 @@ class Parser:
         self._writers = {}
         for name, rank, writer in state["writers"]:
             self._writers.setdefault(name, {})[rank] = Writer.restored(writer)
+            self._touched[name, rank] = None
 
     def _batch(self, stream: Stream, first: int, last: int) -> Batch:
         places = (writer.place for writer in self._writers.get(stream.name, {}).values())
@@ -150,13 +157,22 @@ class Parser:
         whole, rest = cut.whole(chunk, PAD)
         if whole is not None:
             if self._replay is None:
-                self._replay = Replay(self)
+                self._replay = Replay(self, self._threads)
             cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole) - 1
         return rest
 
-    def read_line(self, stream: Stream, line: int, raw: bytes) -> None:
-        """Read one whole line by the readable path."""
+    @property
+    def notes(self) -> bool:
+        """Whether lines of note are kept."""
+        return self._notes
+
+    def read_line(
+        self, stream: Stream, line: int, raw: bytes, trace: "Trace | None" = None
+    ) -> None:
+        """Read one whole line by the readable path, its steps written down in a trace."""
+        self._trace = trace
         self._line(stream, line, raw.decode("utf-8", "replace"))
+        self._trace = None
 
     def is_calm(self, stream: Stream) -> bool:
         """Whether the next line of a stream depends on nothing but the places of its writers."""
@@ -205,21 +221,28 @@ class Parser:
         if "[" in text and (m := _GLUED.search(text, 1)):
             self._text(stream, line, text[: m.start()], time, depth)
             text = text[m.start() :]
-        said = self._peeler.peel(text)
-        message, behind = bar.normal(said.message)
+        peeled = self._peeler.peel(text)
+        message, behind = bar.normal(peeled.message)
         if behind:
-            self._text(stream, line, text[: len(text) - len(said.message)] + message, time, depth)
+            drawn = text[: len(text) - len(peeled.message)] + message
+            self._text(stream, line, drawn, time, depth)
             message = behind
         if "x across cluster]" in message:
             message = _REPEATED.sub("", message)
-        rank = self._rank(stream, said, message)
-        said = Prefix(said.time or time, rank, said.level, message, said.deep)
+        rank = self._rank(stream, peeled, message)
+        said = Prefix(peeled.time or time, rank, peeled.level, message, peeled.deep)
         writer = self._writer(stream, rank)
         block = writer.quiet.see(message)
+        if self._trace is not None:
+            self._trace.see(peeled, rank, message, block, writer)
         if block != "traceback":
             self._read(stream, line, said, writer, block, depth)
-        if block == "traceback" or said.level in _LOUD or self._is_watched(message):
+        if self._notes and (
+            block == "traceback" or said.level in _LOUD or self._is_watched(message)
+        ):
             self._ledger.note(line, said, block, writer.place, text.rstrip())
+            if self._trace is not None:
+                self._trace.odd = True
 
     def _rank(self, stream: Stream, said: Prefix, message: str) -> int | None:
         """Who wrote a line: as its prefix or stream says, or whom an indented line continues."""
@@ -239,6 +262,8 @@ class Parser:
     ) -> None:
         message = said.message
         if writer.table.box(line, message):
+            if self._trace is not None:
+                self._trace.odd = True
             return
         if writer.table.boxed or writer.table.section:
             self._close(stream, said.rank, writer)
@@ -278,13 +303,17 @@ class Parser:
         shape = tokens.shape
         plan = self._plan(shape, tokens)
         if plan is SILENT or plan.head:
-            if plan.head:
-                writer.table.header(plan, self._names)
+            if plan.head and writer.table.header(plan, self._names) and self._trace is not None:
+                self._trace.head = plan.head, plan.spans
             if plan.head or not is_rule(message):
+                if self._trace is not None:
+                    self._trace.weigh(writer)
                 writer.weigh(NOTHING, message, block)
             if plan.bar is None:
                 return
         record = fill(plan, tokens.values, shape)
+        if plan.row and self._trace is not None:
+            self._trace.tabular = True
         if plan.row and writer.table.head:
             row = writer.table.row(plan, tokens.values, tokens.literals, self._names)
             if row.points:
@@ -315,7 +344,12 @@ class Parser:
         rank = said.rank if record.rank is None else record.rank
         if rank != said.rank:
             writer = self._writer(stream, rank)
-        record = writer.weigh(record, said.message, block)
+        if self._trace is not None:
+            self._trace.weigh(writer)
+        weighed = writer.weigh(record, said.message, block)
+        if self._trace is not None:
+            self._trace.take(record, weighed, said, block)
+        record = weighed
         if block == "code" and record.evidence is Evidence.NONE:
             return
         place = writer.place

@@ -1,4 +1,4 @@
-"""Templates laid out in arrays, as the replay kernel wants them."""
+"""Templates laid out in arrays, as the kernels want them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,12 +6,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from runwatch.kernels import replay as kernel
-from runwatch.kernels.memory import PAD
-from runwatch.parse.template import Blanks, Filling, Moment, Part, Slot, Template
+from runwatch.kernels import layout
+from runwatch.parse.parts import Blanks, Filling, Moment, Part, Slot, Template
+from runwatch.parse.plan import Evidence
+from runwatch.parse.trace import Head, Outcome
 
 _BYTE = 0xFF
 _HALF = 0xF0  # the upper half of a digit's byte
+_EVIDENCE = {
+    Evidence.NONE: layout.NONE, Evidence.KNOWN: layout.KNOWN, Evidence.HELD: layout.HELD,
+    Evidence.CLEAR: layout.CLEAR,
+}  # fmt: skip
+_SHORT = 2  # letters: a variable, not the name of a metric
+_TRAITS = (layout.STARTS, layout.FRAME, layout.GOES_ON, layout.SOURCE, layout.EMPTY)
 
 
 class Table:
@@ -23,11 +30,47 @@ class Table:
 
     def add(self, *cells: Any) -> int:
         """Append a row; its index."""
-        if self.used == len(self.rows):
+        return self.extend(np.array([cells], self.rows.dtype))
+
+    def extend(self, rows: npt.NDArray[Any]) -> int:
+        """Append rows; the index of the first."""
+        first = self.used
+        while first + len(rows) > len(self.rows):
             self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
-        self.rows[self.used] = cells
-        self.used += 1
-        return self.used - 1
+        self.rows[first : first + len(rows)] = rows
+        self.used += len(rows)
+        return first
+
+
+class Index:
+    """An open hash table from a key to the first of a ring of templates."""
+
+    def __init__(self) -> None:
+        self.rows = np.zeros((1024, 2), np.int64)
+        self._first: dict[int, int] = {}
+
+    def __getitem__(self, key: int) -> int | None:
+        return self._first.get(key)
+
+    def __setitem__(self, key: int, template: int) -> None:
+        self._first[key] = template
+        if 2 * len(self._first) > len(self.rows):
+            self.rows = np.zeros((2 * len(self.rows), 2), np.int64)
+            for other, first in self._first.items():
+                self._put(other, first)
+        else:
+            self._put(key, template)
+
+    @property
+    def mask(self) -> int:
+        """What a place in the table is cut to."""
+        return len(self.rows) - 1
+
+    def _put(self, key: int, template: int) -> None:
+        at = (key >> 7) & self.mask
+        while self.rows[at, 0] not in (0, key):
+            at = (at + 1) & self.mask
+        self.rows[at] = key, template
 
 
 class Program:
@@ -35,89 +78,141 @@ class Program:
 
     def __init__(self, *, timed: bool) -> None:
         self._timed = timed
-        self.templates = Table(kernel.WIDTH, np.int64)
-        self.ops = Table(kernel.OP_WIDTH, np.int64)
-        self.words = Table(kernel.WORD_WIDTH, np.uint64)
-        self.points = Table(kernel.POINT_WIDTH, np.int64)
+        self.templates = Table(layout.WIDTH, np.int64)
+        self.ops = Table(layout.OP_WIDTH, np.int64)
+        self.words = Table(layout.WORD_WIDTH, np.uint64)
+        self.points = Table(layout.POINT_WIDTH, np.int64)
         self.constants = Table(1, np.float64)
-        self.links = Table(2, np.int64)
-        self.buckets = np.full(kernel.BUCKETS, -1, np.int64)
-        self._kinds: dict[str, int] = {}
-        self._known_links: set[tuple[int, int]] = set()
-
-    @property
-    def kinds(self) -> int:
-        """How many kinds of records there are, by their first metric."""
-        return len(self._kinds)
-
-    def kind(self, metric: str) -> int | None:
-        """The number of a kind."""
-        return self._kinds.get(metric)
-
-    def all_kinds(self) -> list[tuple[str, int]]:
-        """Every kind by its first metric."""
-        return list(self._kinds.items())
+        self.forms, self.exact = Index(), Index()
+        self.kinds: dict[str, int] = {"": 0}  # of records, by their first metric
+        self.keys: dict[str, int] = {"": 0}  # of forms that must prove themselves
+        self.heads: dict[Head, int] = {((), ()): 0}  # of tables
 
     def add(
-        self, template: Template, line: bytes, point: Callable[[str, str, bool], tuple[int, ...]]
-    ) -> int:
-        """Lay a template out; its number. `point` gives a point's tally, metric, unit, quantity."""
+        self, template: Template, index: Index, key: int,
+        point: Callable[[str, str, bool], tuple[int, ...]],
+    ) -> int:  # fmt: skip
+        """Lay a template out under a key; its number. `point` gives a point's tally, metric, unit
+        and quantity."""
         said = template.outcome
-        first_op = self.ops.used
-        for part in template.parts:
-            self._part(part)
-        first_point = self.points.used
+        slots = {part.index for part in template.parts if isinstance(part, Slot)} - {None}
+        row = np.full(layout.WIDTH, -1, np.int64)
+        row[layout.OPS] = self.ops.used
+        row[layout.VALUES] = self._ops(template, len(slots), row)
+        row[layout.OPS_END] = self.ops.used
+        row[layout.POINTS] = self.points.used
         for (metric, unit), slot, value in zip(
             said.form, template.values, said.values, strict=True
         ):
             self.points.add(-1 if slot is None else slot, *point(metric, unit, said.training))
             self.constants.add(value)
-        kind = self._kinds.setdefault(said.form[0][0], len(self._kinds)) if said.form else 0
-        index = self.templates.add(
-            first_op, self.ops.used, first_point, self.points.used,
-            *(-1 if slot is None else slot for slot in (
-                template.step, template.total_steps, template.epoch, template.total_epochs,
-                template.rank,
-            )),
-            template.timed, said.training, kind, said.deep, said.near, -1,
-            said.open if template.opens else -1, template.closed,
-            any(slot is not None for slot in (
-                template.step, template.total_steps, template.epoch, template.total_epochs,
-            )),
-            said.bar,
-        )  # fmt: skip
-        self.link(index, line)
-        return index
-
-    def link(self, index: int, line: bytes) -> bool:
-        """Let lines that begin like this one find the template; False where they do already."""
-        data = np.zeros(len(line[:8]) + PAD, np.uint8)
-        data[: len(line[:8])] = np.frombuffer(line[:8], np.uint8)
-        if len(line) < 8:
-            data[len(line)] = 10
-        bucket = int(kernel.key_at(np.int64(data.ctypes.data)))
-        if (index, bucket) in self._known_links:
-            return False
-        self._known_links.add((index, bucket))
-        self.buckets[bucket] = self.links.add(index, self.buckets[bucket])
-        return True
-
-    def _part(self, part: Part) -> None:
-        if isinstance(part, Slot):
-            slot = kernel.NO_SLOT if part.index is None else part.index
-            self.ops.add(kernel.NUMBER, slot, 0, 0)
-        elif isinstance(part, Blanks):
-            self.ops.add(kernel.BLANKS, 0, 0, 0)
-        elif isinstance(part, Filling):
-            self.ops.add(kernel.UNTIL, 0, 0, 0)
-        elif isinstance(part, Moment) and self._timed:
-            self.ops.add(kernel.STAMP, part.fraction, part.offset, len(part.text))
+        row[layout.POINTS_END] = self.points.used
+        self._meaning(template, row)
+        first = index[key]
+        number = self.templates.used
+        if first is None:
+            index[key] = number
         else:
+            after = self.templates.rows[first, layout.SIBLING]
+            self.templates.rows[first, layout.SIBLING] = number
+            first = after
+        row[layout.SIBLING] = number if first is None else first
+        return self.templates.add(*row)
+
+    def number(self, table: dict[Any, int], word: Any) -> int:
+        """The number of a kind, key or head, a new one where it is not known."""
+        return table.setdefault(word, len(table))
+
+    def _ops(self, template: Template, slots: int, row: npt.NDArray[np.int64]) -> int:
+        """Lay the parts out; how many values they give."""
+        said = template.outcome
+        given = [
+            (column, getattr(said, name))
+            for column, name in zip(
+                (layout.STEP, layout.TOTAL, layout.EPOCH, layout.TOTAL_EPOCHS, layout.RANK),
+                Outcome.PLACES,
+                strict=True,
+            )
+        ]
+        values = slots
+        for (column, constant), name in zip(given, Outcome.PLACES, strict=True):
+            if name in template.places:
+                row[column] = template.places[name]
+            elif constant is not None:
+                row[column], values = values, values + 1
+        if said.time is not None:
+            row[layout.TIME], values = values, values + 1
+        for part in template.parts:
+            self._part(part, values, int(row[layout.TIME]))
+        for (column, constant), name in zip(given, Outcome.PLACES, strict=True):
+            if name not in template.places and constant is not None:
+                self._given(int(row[column]), constant)
+        if said.time is not None and not template.timed:
+            self._given(int(row[layout.TIME]), said.time)
+        return values
+
+    def _given(self, slot: int, value: float) -> None:
+        self.ops.add(layout.GIVEN, slot, int(np.float64(value).view(np.int64)), 0)
+
+    def _meaning(self, template: Template, row: npt.NDArray[np.int64]) -> None:
+        """What a template does besides, column by column."""
+        said = template.outcome
+        placed = any(getattr(said, name) is not None for name in Outcome.PLACES[:4])
+        row[layout.TRAINING], row[layout.DEEP] = said.training, said.deep
+        row[layout.NEAR], row[layout.BAR] = said.near, said.bar
+        row[layout.OPEN] = -1 if template.opens is None else template.opens
+        row[layout.PLACED] = placed
+        row[layout.TRAITS] = _traits(said)
+        row[layout.INSIDE] = -1 if template.inside is None else template.inside
+        row[layout.CODE] = -1 if template.code is None else template.code
+        if said.traced and template.code is not None:
+            row[layout.CODE] = layout.NEVER
+        if template.head is not None:
+            row[layout.HEAD] = self.number(self.heads, template.head)
+        if said.head is not None:
+            row[layout.NEW_HEAD] = self.number(self.heads, said.head)
+        row[layout.EVIDENCE] = _EVIDENCE[said.evidence] if said.form else layout.NONE
+        row[layout.KIND] = self.number(self.kinds, said.form[0][0]) if said.form else 0
+        row[layout.KEY] = self.number(self.keys, said.key)
+        row[layout.COUNTS] = said.counts
+        row[layout.LONG] = all(len(metric) > _SHORT for metric, _ in said.form)
+        row[layout.CONTINUES], row[layout.ASKED] = said.continues, said.asked
+
+    def _part(self, part: Part, beyond: int, moment: int) -> None:
+        """Lay a part out; numbers that mean nothing go `beyond` the values."""
+        if isinstance(part, Slot):
+            kind = layout.WHOLE if part.whole else layout.NUMBER
+            self.ops.add(kind, beyond if part.index is None else part.index, 0, 0)
+        elif isinstance(part, Blanks):
+            self.ops.add(layout.BLANKS, 0, 0, 0)
+        elif isinstance(part, Filling):
+            self.ops.add(layout.UNTIL, 0, 0, 0)
+        elif isinstance(part, Moment) and self._timed:
+            self.ops.add(layout.STAMP, part.fraction, part.offset, moment << 8 | len(part.text))
+        elif any(part.free):
             first = self.words.used
             for at in range(0, len(part.text), 8):
                 self.words.add(*_word(part.text[at : at + 8], part.free[at : at + 8]))
-            kind = kernel.MASKED if any(part.free) else kernel.LITERAL
-            self.ops.add(kind, first, self.words.used - first, len(part.text))
+            self.ops.add(layout.MASKED, first, self.words.used - first, len(part.text))
+        else:
+            first = self.words.extend(_words(part.text))
+            self.ops.add(layout.LITERAL, first, self.words.used - first, len(part.text))
+
+
+def _traits(said: Outcome) -> int:
+    """The bits of what the messages are to a `Quiet`."""
+    if len(said.traits) != 1:
+        return layout.MANY if said.traits else layout.UNSEEN
+    return sum(bit for bit, holds in zip(_TRAITS, said.traits[0], strict=True) if holds)
+
+
+def _words(text: bytes) -> npt.NDArray[np.uint64]:
+    """Text as rows of eight bytes, as `_word` makes them."""
+    rows = np.zeros((-(-len(text) // 8), layout.WORD_WIDTH), np.uint64)
+    padded = text.ljust(8 * len(rows), b"\0")
+    rows[:, 0] = np.frombuffer((b"\xff" * len(text)).ljust(len(padded), b"\0"), np.uint64)
+    rows[:, 1] = np.frombuffer(padded, np.uint64)
+    return rows
 
 
 def _word(text: bytes, free: bytes) -> tuple[np.uint64, np.uint64, np.uint64]:

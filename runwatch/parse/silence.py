@@ -5,7 +5,7 @@ A `Quiet` follows one writer and knows what kind of block its lines stand in.
 
 import re
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^\s*[╭┌].*Traceback")
 _FRAME = re.compile(r'^\s+\S|^\s*$|^\s*File "|^During handling|^The above exception|^[│╰╭┌└]')
@@ -17,6 +17,34 @@ _CODE = re.compile(
 )
 _CODE_LIMIT = 12
 _IN_CODE = 5
+_AGAIN = ("During handling", "The above exception")
+
+
+class Traits(NamedTuple):
+    """All that a `Quiet` looks at in a message."""
+
+    starts: bool  # a traceback
+    frame: bool  # may go on in one
+    goes_on: bool  # behind its last line
+    source: bool
+    empty: bool
+
+    @classmethod
+    def of(cls, message: str) -> "Traits":
+        """Look at a message."""
+        empty = not message.strip()
+        return cls(
+            _TRACEBACK.search(message) is not None,
+            _FRAME.match(message) is not None,
+            empty or message.startswith(_AGAIN),
+            _CODE.match(message) is not None,
+            empty,
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether it leaves a `Quiet` that is at rest as it is."""
+        return not (self.starts or self.source)
 
 
 @dataclass(slots=True)
@@ -37,10 +65,7 @@ class Quiet:
                 self.traceback = 2  # the exception itself
             return "traceback"
         if self.traceback == 2:
-            if (
-                message.startswith(("During handling", "The above exception"))
-                or not message.strip()
-            ):
+            if message.startswith(_AGAIN) or not message.strip():
                 return "traceback"
             self.traceback = 0
         if _CODE.match(message):

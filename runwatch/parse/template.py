@@ -1,16 +1,19 @@
-"""What lines of one shape look like byte for byte, learned by asking the readable path.
+"""What lines of one form look like byte for byte, learned by asking the readable path.
 
 The readable path is the definition; a template must say the same of every line that it fits. So
-each number of a line is changed in turn and the line is read again: a number that comes out as
-given is a slot of any width, one that changes nothing is digits of the same width, and where
-anything else happens the text must stay as it is. Lines whose meaning depends on more than
-themselves (tables, bars, source, held records, lines of note) have no template.
+the numbers of a line are changed and the line is read again: a number that comes out as given is a
+slot of any width, one that changes nothing is digits of the same width, and where anything else
+happens the text must stay as it is. All numbers are changed at once first, which settles most
+lines in two looks; where that tells too little, each is changed in turn.
 """
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from runwatch.parse.probe import Outcome, Probe
+from runwatch.parse.parts import Blanks, Filling, Fixed, Moment, Part, Slot, Template, all_digits
+from runwatch.parse.probe import Probe
+from runwatch.parse.trace import Context, Outcome
 
 _STAMP = (
     rb"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?![\d.,:])"
@@ -24,85 +27,16 @@ _UNSAFE_MIDDLE = re.compile(rb"\d[-/]$"), re.compile(rb"[-/]\d")
 _BAR = re.compile(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _PADDING = 2  # blanks in front of a number that may be padding
+_WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"520963")
 _SECOND = 17  # where the seconds of a stamp stand
 
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A number of any width; None is the index of those that mean nothing."""
-
-    index: int | None
+Roles = list[bool]  # for each output of an outcome, whether a number goes there
+Match = re.Match[bytes]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moment:
-    """A stamp `YYYY-MM-DD hh:mm:ss.f` like this text; `offset` is its zone in microseconds."""
-
-    text: bytes
-    fraction: int
-    offset: int
-
-    @property
-    def free(self) -> bytes:
-        """Where any digit does, as `Fixed.free`."""
-        return _all_digits(self.text)
-
-    def __eq__(self, other: object) -> bool:
-        """Two stamps of one form are the same part, whatever moment they were learned from."""
-        return isinstance(other, Moment) and self._form() == other._form()
-
-    def __hash__(self) -> int:
-        return hash(self._form())
-
-    def _form(self) -> tuple[bytes, int, int]:
-        digits = bytes.maketrans(b"123456789", b"000000000")
-        return self.text.translate(digits), self.fraction, self.offset
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Bytes that must stand as they are; where `free` is 1, any digit does."""
-
-    text: bytes
-    free: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Blanks:
-    """One or more blanks in front of a number that is padded to a width."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filling:
-    """What a progress bar is drawn with, up to its end."""
-
-
-Part = Slot | Moment | Fixed | Blanks | Filling
-
-
-@dataclass(slots=True)
-class Template:
-    """The parts of a line in order, and by slot what the readable path makes of them.
-
-    `values` has the slot of each point, None where its value is always the same.
-    """
-
-    parts: list[Part]
-    outcome: Outcome
-    values: list[int | None]
-    step: int | None = None
-    total_steps: int | None = None
-    epoch: int | None = None
-    total_epochs: int | None = None
-    rank: int | None = None
-    timed: bool = False
-    opens: bool | None = True  # whether it sets `Writer.open`, to what its outcome says
-    closed: bool = False  # whether it means something else inside a record of many lines
-
-
-def learn(line: bytes, probe: Probe) -> Template | None:
-    """The template of a line, None where it has none."""
-    base, inside = probe.look(line), probe.look(line, open=True)
+def learn(line: bytes, probe: Probe, before: Context) -> Template | None:
+    """The template of a line in a context, None where it has none."""
+    base = probe.look(line, before)
     if base is None:
         return None
     bar = _BAR.search(line)
@@ -112,49 +46,246 @@ def learn(line: bytes, probe: Probe) -> Template | None:
     ]  # fmt: skip
     if len(tokens) > _MAX_TOKENS:
         return None
-    template = Template([], base, [None] * len(base.values))
-    if inside is None or not replace(inside, open=0).same(replace(base, open=0)):
-        template.closed = True
-    elif inside.open != base.open:
-        if base.open:
+    template = Template([], base, [None] * len(base.values), opens=base.open)
+    _settle(template, line, probe, before)
+    _Lesson(line, probe, before, base, tokens).parts(template, bar)
+    return template if template.complete else None
+
+
+def as_it_is(line: bytes, outcome: Outcome, before: Context) -> Template:
+    """The template of one line and no other, from what the readable path made of it. Where that
+    was in a traceback, it holds in none of the other contexts."""
+    return Template(
+        [Fixed(line, bytes(len(line)))], outcome, [None] * len(outcome.values),
+        opens=outcome.open, inside=before.open, code=before.code,
+        head=before.head if outcome.tabular else None,
+    )  # fmt: skip
+
+
+def _settle(template: Template, line: bytes, probe: Probe, before: Context) -> None:
+    """Find out which of the context matters."""
+    base = template.outcome
+    if base.tabular:
+        template.head = before.head
+
+    def same(*, open: bool, code: bool) -> bool:
+        seen = probe.look(line, replace(before, open=open, code=code))
+        if seen is None or not replace(seen, open=None).same(replace(base, open=None)):
+            return False
+        # What it is set to, or what it was.
+        return seen.open == base.open or (base.open == before.open and seen.open == open)
+
+    inside, code = not before.open, not before.code
+    elsewhere = same(open=inside, code=before.code)
+    coded = same(open=before.open, code=code)
+    if elsewhere and coded and not same(open=inside, code=code):
+        coded = False
+    template.inside = None if elsewhere else before.open
+    template.code = None if coded else before.code
+    if elsewhere and base.open == before.open:
+        other = probe.look(line, replace(before, open=inside))
+        template.opens = base.open if other is not None and other.open == base.open else None
+
+
+class _Lesson:
+    """One line whose numbers are changed."""
+
+    def __init__(
+        self, line: bytes, probe: Probe, before: Context, base: Outcome, tokens: Sequence[Match]
+    ) -> None:
+        self._line, self._probe, self._before, self._base = line, probe, before, base
+        self._tokens = tokens
+        self._numbers = [m for m in tokens if m.group(1) is None]
+        self._padded = [m for m in self._numbers if self._is_padded(m)]
+
+    def parts(self, template: Template, bar: Match | None) -> None:
+        """Fill in the parts of the template and where their numbers go."""
+        known, padded = self._all_roles(), self._all_padded()
+        line, at, slots = self._line, 0, 0
+        for m in self._tokens:
+            _up_to(template.parts, line, at, m.start(), bar)
+            at = m.end()
+            if m.group(1) is not None:
+                part = self._moment(m)
+                template.timed = template.timed or isinstance(part, Moment)
+            else:
+                roles, free = known[m.start()] if known is not None else self._roles_alone(m)
+                part = _number(m, roles, free, slots)
+                if roles is not None and any(roles) and not free and self._any_width(m, roles):
+                    part = Slot(slots, whole=True)
+                if isinstance(part, Slot) and part.index is not None:
+                    _assign(template, roles or [], slots)
+                    slots += 1
+            if isinstance(part, Fixed):
+                _fixed(template.parts, part.text, part.free)
+                continue
+            if isinstance(part, Slot) and (m in self._padded if padded else self._padded_alone(m)):
+                _unpad(template.parts)
+            template.parts.append(part)
+        _up_to(template.parts, line, at, len(line), bar)
+
+    # All numbers at once
+
+    def _all_roles(self) -> dict[int, tuple[Roles | None, bool]] | None:
+        """By where a number stands, where it goes and whether its width is free; None where
+        changing all at once does not tell."""
+        if not self._numbers:
+            return {}
+        others = [_other(m.group(), i) for i, m in enumerate(self._numbers)]
+        found = self._roles_of_all(others)
+        if found is None:
             return None
-        template.opens = None
-    if not base.deep and line[:1] in (b" ", b"\t", b"}"):
-        template.closed = True  # it may go on where another writer stopped
-    at = slots = 0
-    for m in tokens:
-        _up_to(template.parts, line, at, m.start(), bar)
-        at = m.end()
-        if m.group(1) is not None:
-            part = _moment(line, m, base, probe)
-            template.timed = template.timed or isinstance(part, Moment)
-        else:
-            part = _slot(line, m, base, probe, template, slots)
-            slots += isinstance(part, Slot) and part.index is not None
-        if isinstance(part, Fixed):
-            _fixed(template.parts, part.text, part.free)
-            continue
-        if isinstance(part, Slot) and _padded(line, m.start(), base, probe):
-            _unpad(template.parts)
-        template.parts.append(part)
-    _up_to(template.parts, line, at, len(line), bar)
-    return template if _complete(template) else None
+        safe = [m.group(2) is not None and _safe(self._line, m) for m in self._numbers]
+        if any(safe):
+            wider = [
+                _wider(m.group(), i) if ok else others[i]
+                for i, (m, ok) in enumerate(zip(self._numbers, safe, strict=True))
+            ]
+            if self._roles_of_all(wider) != found:
+                return None
+        return {
+            m.start(): (roles, ok) for m, roles, ok in zip(self._numbers, found, safe, strict=True)
+        }
+
+    def _roles_of_all(self, texts: list[bytes]) -> list[Roles] | None:
+        values = [float(text) for text in texts]
+        if any(value == float(m.group()) for m, value in zip(self._numbers, values, strict=True)):
+            return None  # both beyond what a float holds
+        seen = self._look(
+            [(m.start(), m.end(), t) for m, t in zip(self._numbers, texts, strict=True)]
+        )
+        if seen is None or not seen.same_form(self._base) or seen.time != self._base.time:
+            return None
+        outputs = list(zip(self._base.outputs(), seen.outputs(), strict=True))
+        roles = [[False] * len(outputs) for _ in values]
+        for position, (was, now) in enumerate(outputs):
+            if was == now or (was != was and now != now):
+                continue
+            sources = [i for i, value in enumerate(values) if _is(now, value)]
+            if len(sources) != 1:
+                return None
+            roles[sources[0]][position] = True
+        return roles
+
+    def _all_padded(self) -> bool:
+        """Whether all blanks that may be padding are; False where it does not tell."""
+        for more in (0, 1):
+            changes = []
+            for m in self._padded:
+                start = len(self._line[: m.start()].rstrip(b" "))
+                blanks = m.start() - start + 1 if more else 1
+                changes.append((start, m.start(), b" " * blanks))
+            seen = self._look(changes) if changes else self._base
+            if seen is None or not seen.same(self._base):
+                return False
+        return True
+
+    def _look(self, changes: list[tuple[int, int, bytes]]) -> Outcome | None:
+        """The outcome of the line with other texts in it."""
+        pieces, at = [], 0
+        for start, end, text in changes:
+            pieces += [self._line[at:start], text]
+            at = end
+        return self._probe.look(b"".join([*pieces, self._line[at:]]), self._before)
+
+    # One after the other
+
+    def _roles_alone(self, m: Match) -> tuple[Roles | None, bool]:
+        text = m.group()
+        other = _other(text)
+        if float(other) == float(text):
+            return None, False  # both beyond what a float holds: where it goes cannot be seen
+        roles = self._roles_of(m, other)
+        if roles is None:
+            return None, False
+        free = m.group(2) is not None and _safe(self._line, m)
+        return roles, free and self._roles_of(m, _wider(text)) == roles
+
+    def _roles_of(self, m: Match, text: bytes) -> Roles | None:
+        """Into which outputs a number goes, by what another one in its place changes; None where
+        one changed to something else."""
+        seen = self._look([(m.start(), m.end(), text)])
+        if seen is None or not seen.same_form(self._base) or seen.time != self._base.time:
+            return None
+        roles = []
+        for was, now in zip(self._base.outputs(), seen.outputs(), strict=True):
+            if was == now or (was != was and now != now):
+                roles.append(False)
+            elif _is(now, float(text)):
+                roles.append(True)
+            else:
+                return None
+        return roles
+
+    def _any_width(self, m: Match, roles: Roles) -> bool:
+        """Whether a number that stands where widths may matter is the same thing in all of them:
+        a rank in `[1,0]<stderr>:` is, a thousand is not."""
+        return m.group().isdigit() and all(
+            self._roles_of(m, text) == roles for text in _WIDTHS if text != m.group()
+        )
+
+    def _is_padded(self, m: Match) -> bool:
+        return self._line[: m.start()].endswith(b" " * _PADDING)
+
+    def _padded_alone(self, m: Match) -> bool:
+        """Whether blanks in front of a number are padding: any number of them means the same."""
+        if not self._is_padded(m):
+            return False
+        start = len(self._line[: m.start()].rstrip(b" "))
+        others = (b" ", b" " * (m.start() - start + 1))
+        return all(
+            (seen := self._look([(start, m.start(), blanks)])) is not None and seen.same(self._base)
+            for blanks in others
+        )
+
+    def _moment(self, m: Match) -> Part:
+        """A stamp: the line's time, or digits that mean nothing, or text."""
+        text, base = m.group(), self._base
+        second = int(text[_SECOND : _SECOND + 2])
+        other = b"%02d" % (second - 1 if second else 1)
+        changed = text[:_SECOND] + other + text[_SECOND + 2 :]
+        as_it_stands = Fixed(text, bytes(len(text)))
+        seen = self._look([(m.start(), m.end(), changed)])
+        if seen is None or not seen.same_form(base):
+            return as_it_stands
+        if seen.same(base):
+            return Fixed(text, all_digits(text))
+        if base.time is None or seen.time is None or not seen.same_but_time(base):
+            return as_it_stands
+        if seen.time - base.time != (int(other) - second) * 1_000_000:
+            return as_it_stands
+        fraction = re.match(rb"[.,](\d+)", text[_SECOND + 2 :])
+        digits = len(fraction.group(1)) if fraction else 0
+        plain = self._probe.moment(
+            text[: _SECOND + 2] + (b"." + fraction.group(1) if fraction else b"")
+        )
+        if plain is None:
+            return as_it_stands
+        return Moment(text, min(digits, 6), plain - base.time)
 
 
-def _complete(template: Template) -> bool:
-    """Whether every place that the outcome names comes from a slot, and its time from a stamp."""
-    said = template.outcome
-    return (
-        (said.time is None) == (not template.timed)
-        and (said.step is None) == (template.step is None)
-        and (said.total_steps is None) == (template.total_steps is None)
-        and (said.epoch is None) == (template.epoch is None)
-        and (said.total_epochs is None) == (template.total_epochs is None)
-        and (said.rank is None) == (template.rank is None)
-    )
+def _number(m: Match, roles: Roles | None, free: bool, index: int) -> Part:
+    """A number: a slot where it comes out as it is, free digits where it means nothing."""
+    text = m.group()
+    if roles is not None and not any(roles):
+        return Slot(None) if free else Fixed(text, all_digits(text))
+    return Slot(index) if free and roles is not None else Fixed(text, bytes(len(text)))
 
 
-def _up_to(parts: list[Part], line: bytes, at: int, end: int, bar: re.Match[bytes] | None) -> None:
+def _is(output: float | None, value: float) -> bool:
+    """Whether an output is a number, as it is or as a count."""
+    return output is not None and (output == value or (abs(value) < 2**62 and output == int(value)))
+
+
+def _assign(template: Template, roles: Roles, index: int) -> None:
+    for position, role in enumerate(roles):
+        if role and position < len(template.values):
+            template.values[position] = index
+        elif role:
+            template.places[Outcome.PLACES[position - len(template.values)]] = index
+
+
+def _up_to(parts: list[Part], line: bytes, at: int, end: int, bar: Match | None) -> None:
     """Add the text up to the next token, with the filling of a bar in it."""
     if bar is not None and at <= bar.start(1) and bar.end(1) <= end:
         _fixed(parts, line[at : bar.start(1)])
@@ -174,15 +305,6 @@ def _fixed(parts: list[Part], text: bytes, free: bytes = b"") -> None:
         parts.append(Fixed(text, free))
 
 
-def _padded(line: bytes, at: int, base: Outcome, probe: Probe) -> bool:
-    """Whether blanks in front of a number are padding: any number of them means the same."""
-    before = line[:at].rstrip(b" ")
-    if at - len(before) < _PADDING:
-        return False
-    others = (before + blanks + line[at:] for blanks in (b" ", line[len(before) : at] + b" "))
-    return all((seen := probe.look(other)) is not None and seen.same(base) for other in others)
-
-
 def _unpad(parts: list[Part]) -> None:
     """Let the blanks at the end of the parts be any number of them."""
     last = parts.pop() if parts else None
@@ -194,103 +316,22 @@ def _unpad(parts: list[Part]) -> None:
     parts.append(Blanks())
 
 
-def _moment(line: bytes, m: re.Match[bytes], base: Outcome, probe: Probe) -> Part:
-    """A stamp: the line's time, or digits that mean nothing, or text."""
-    text = m.group()
-    second = int(text[_SECOND : _SECOND + 2])
-    other = b"%02d" % (second - 1 if second else 1)
-    changed = text[:_SECOND] + other + text[_SECOND + 2 :]
-    seen = probe.look(line[: m.start()] + changed + line[m.end() :])
-    if seen is None or not seen.same_form(base):
-        return Fixed(text, bytes(len(text)))
-    if seen.same(base):
-        return Fixed(text, _all_digits(text))
-    if base.time is None or seen.time is None:
-        return Fixed(text, bytes(len(text)))
-    if not seen.same_but_time(base) or seen.time - base.time != (int(other) - second) * 1_000_000:
-        return Fixed(text, bytes(len(text)))
-    fraction = re.match(rb"[.,](\d+)", text[_SECOND + 2 :])
-    digits = len(fraction.group(1)) if fraction else 0
-    plain = probe.moment(text[: _SECOND + 2] + (b"." + fraction.group(1) if fraction else b""))
-    if plain is None:
-        return Fixed(text, bytes(len(text)))
-    return Moment(text, min(digits, 6), plain - base.time)
-
-
-def _slot(
-    line: bytes, m: re.Match[bytes], base: Outcome, probe: Probe, template: Template, index: int
-) -> Part:
-    """A number: a slot where it comes out as it is, free digits where it means nothing."""
-    text = m.group()
-    as_it_stands = Fixed(text, bytes(len(text)))
-    other = _other(text)
-    if float(other) == float(text):
-        return as_it_stands  # both beyond what a float holds: where it goes cannot be seen
-    roles = _roles_of(line, m, other, base, probe)
-    if roles is None:
-        return as_it_stands
-    free = m.group(2) is not None and _safe(line, m)
-    if free:  # a number of another width must be the same thing
-        free = _roles_of(line, m, _wider(text), base, probe) == roles
-    if not any(roles):
-        return Slot(None) if free else Fixed(text, _all_digits(text))
-    if not free:
-        return as_it_stands
-    for position, role in enumerate(roles):
-        if role:
-            _assign(template, position, index)
-    return Slot(index)
-
-
-def _roles_of(
-    line: bytes, m: re.Match[bytes], text: bytes, base: Outcome, probe: Probe
-) -> list[bool] | None:
-    """Into which outputs a number goes, by what another one in its place changes."""
-    seen = probe.look(line[: m.start()] + text + line[m.end() :])
-    if seen is None or not seen.same_form(base):
-        return None
-    return _roles(base, seen, float(text))
-
-
-def _roles(base: Outcome, seen: Outcome, value: float) -> list[bool] | None:
-    """Which outputs the number went into; None where one changed to something else."""
-    if seen.time != base.time:
-        return None
-    before, after = base.outputs(), seen.outputs()
-    roles = []
-    for was, now in zip(before, after, strict=True):
-        if was == now or (was != was and now != now):
-            roles.append(False)
-        elif now is not None and (now == value or now == int(value)):
-            roles.append(True)
-        else:
-            return None
-    return roles
-
-
-def _assign(template: Template, position: int, index: int) -> None:
-    if position < len(template.values):
-        template.values[position] = index
-        return
-    name = Outcome.PLACES[position - len(template.values)]
-    setattr(template, name, index)
-
-
-def _safe(line: bytes, m: re.Match[bytes]) -> bool:
+def _safe(line: bytes, m: Match) -> bool:
     """Whether a number of any other width would still be the same kind of thing here."""
     before = line[: m.start()]
-    if _UNSAFE.match(line, m.end()) or _UNSAFE_BEFORE.search(before):
+    if _UNSAFE.match(line, m.end()) or _UNSAFE_BEFORE.search(before[-64:]):
         return False
     behind, ahead = _UNSAFE_MIDDLE
-    return not (behind.search(before) and ahead.match(line, m.end()))
+    return not (behind.search(before[-2:]) and ahead.match(line, m.end()))
 
 
-def _other(text: bytes) -> bytes:
-    """Another number of the same width: digits changed, none leading with 0 that did not."""
+def _other(text: bytes, index: int = 0) -> bytes:
+    """Another number of the same width: digits changed, none leading with 0 that did not. The
+    numbers of a line are changed by their index, so that they can be told apart."""
     out = bytearray(text)
     for i, byte in enumerate(text):
         if 48 <= byte <= 57:
-            digit = (byte - 48 + 3) % 10
+            digit = (byte - 48 + 3 + index % 5) % 10
             if digit == 0 and byte != 48:
                 digit = 5 if byte != 53 else 4
             out[i] = 48 + digit
@@ -300,13 +341,9 @@ def _other(text: bytes) -> bytes:
     return bytes(out)
 
 
-def _wider(text: bytes) -> bytes:
+def _wider(text: bytes, index: int = 0) -> bytes:
     """Another number with a digit more."""
-    other = _other(text)
+    other = _other(text, index)
     first = re.search(rb"\d", other)
     assert first is not None
-    return other[: first.start()] + b"7" + other[first.start() :]
-
-
-def _all_digits(text: bytes) -> bytes:
-    return bytes(48 <= byte <= 57 for byte in text)
+    return other[: first.start()] + b"%d" % (9 - index % 9) + other[first.start() :]

@@ -31,9 +31,8 @@ class Writer:
 
     @property
     def calm(self) -> bool:
-        """Whether its next line depends on nothing but its place, and on `near` and `open`."""
-        table = self.table.boxed or self.table.section
-        return not (self.quiet.code or self.quiet.traceback or table)
+        """Whether no box is open."""
+        return not (self.table.boxed or self.table.section)
 
     @property
     def continues(self) -> bool:

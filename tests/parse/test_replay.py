@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runwatch.chunk import Chunk, Stream
-from runwatch.parse import Parser
+from runwatch.parse import Parser, stage
 from runwatch.tally import Tally
 from tests.parse.reading import MIXED, RUN, rows
 
 WATCHWORDS = ("error", "nccl warn", "checkpoint 0 failed")
 
 
-def told(data: bytes, *, replay: bool, cuts: tuple[int, ...] = (), stream: Stream = RUN) -> Any:
+def told(
+    data: bytes, *, replay: bool, cuts: tuple[int, ...] = (), stream: Stream = RUN, threads: int = 1
+) -> Any:
     """Everything that a parser says of the bytes, and how it would go on."""
-    parser = Parser(watchwords=WATCHWORDS, year=2024, replay=replay)
+    parser = Parser(watchwords=WATCHWORDS, year=2024, replay=replay, threads=threads)
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(data)}), len(data)]
     batches = [parser.feed(Chunk(stream, data[a:b], a)) for a, b in pairwise(edges)]
     state = json.loads(json.dumps(parser.state()))
@@ -123,12 +125,33 @@ def test_counting_without_keeping_is_the_same(data: bytes) -> None:
     """A tally filled by replay is the one filled line by line, sums to the last bit."""
     tallies = []
     for replay in (False, True):
-        tally = Tally()
-        parser = Parser(replay=replay, tally=tally)
-        parser.feed(Chunk(RUN, data, 0))
-        parser.finish(RUN)
-        tallies.append(sorted(map(repr, tally.metrics())))
-    assert tallies[0] == tallies[1]
+        for notes in (False, True):
+            tally = Tally()
+            parser = Parser(replay=replay, tally=tally, notes=notes)
+            parser.feed(Chunk(RUN, data, 0))
+            parser.feed(Chunk(RUN, data, len(data)))
+            parser.finish(RUN)
+            tallies.append((sorted(map(repr, tally.metrics())), parser.account))
+    assert all(tallies[0] == tally for tally in tallies)
+
+
+@given(logs(), st.integers(2, 4), st.integers(20, 400))
+@settings(max_examples=60)
+def test_one_thread_and_many_say_the_same(data: bytes, threads: int, block: int) -> None:
+    """Blocks of any size, matched by several threads at once, change nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "BLOCK", block)
+        data = 3 * (data + b"\n")
+        assert told(data, replay=False) == told(data, replay=True, threads=threads)
+
+
+def test_real_logs_are_the_same_with_threads(shared: Path) -> None:
+    """On logs of the corpus, cut into many blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "BLOCK", 5000)
+        for path in sorted((shared / "corpus/logs").rglob("*.*"))[::5]:
+            data = path.read_bytes()[:300_000]
+            assert told(data, replay=True) == told(data, replay=True, threads=3), path.name
 
 
 def test_real_logs_are_the_same_replayed(shared: Path) -> None:

@@ -1,0 +1,41 @@
+"""The next chunks are read while the last ones are worked on."""
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+
+from runwatch.chunk import Chunk
+
+_AHEAD = 2  # chunks that wait, so that memory stays flat
+
+
+def ahead(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The same chunks in the same order, read by a thread. What reading raises is raised here;
+    where the caller stops early, the thread stops too."""
+    waiting: queue.Queue[Chunk | BaseException | None] = queue.Queue(_AHEAD)
+    stopped = threading.Event()
+
+    def read() -> None:
+        try:
+            for chunk in chunks:
+                waiting.put(chunk)
+                if stopped.is_set():
+                    return
+            waiting.put(None)
+        except BaseException as error:  # noqa: BLE001 - it is raised by the one who waits
+            waiting.put(error)
+
+    thread = threading.Thread(target=read, name="runwatch-read", daemon=True)
+    thread.start()
+    try:
+        while (found := waiting.get()) is not None:
+            if isinstance(found, BaseException):
+                raise found
+            yield found
+    finally:
+        stopped.set()
+        while thread.is_alive():  # it may wait for room
+            try:
+                waiting.get(timeout=0.01)
+            except queue.Empty:
+                continue

@@ -1,0 +1,73 @@
+"""How the tables lie in memory that `matching` and `following` read: columns of rows, all 8 bytes.
+
+A *template* is what a line of one form looks like byte for byte (`parse/template.py` learns it).
+Its operations say how to match it, its other columns what the readable path makes of it.
+"""
+
+import numpy as np
+
+FAST = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+# What an operation of a template does. Its row is (operation, a, b, c).
+LITERAL, NUMBER, STAMP, BLANKS, MASKED, UNTIL, GIVEN, WHOLE = range(8)
+OP_WIDTH, WORD_WIDTH = 4, 3
+
+# Columns of a template's row. A column that names a slot is -1 where there is none; CODE, INSIDE
+# and HEAD are what must hold of its writer, ANY where nothing must.
+(OPS, OPS_END, VALUES, SIBLING, POINTS, POINTS_END, STEP, TOTAL, EPOCH, TOTAL_EPOCHS, RANK, TIME,
+ TRAINING, KIND, DEEP, NEAR, OPEN, PLACED, BAR, TRAITS, CODE, INSIDE, HEAD, NEW_HEAD, EVIDENCE,
+ KEY, COUNTS, LONG, CONTINUES, ASKED, WIDTH) = range(31)  # fmt: skip
+ANY, NEVER = -1, 2
+# What a message is to `silence.Quiet`. UNSEEN messages are nothing to it, of several seen at once
+# (MANY) each is plain text.
+STARTS, FRAME, GOES_ON, SOURCE, EMPTY, UNSEEN, MANY = (1 << n for n in range(7))
+# How sure a template's points are: not at all, held back until proven, or surely.
+NONE, KNOWN, HELD, CLEAR = range(4)
+# What a template is of progress bars: none, one that counts training, one beside it, one that may
+# be nested in another.
+NO_BAR, COUNTING, ASIDE, NESTED = range(4)
+
+# Columns of a writer's place, as doubles; nan is "not known".
+(P_STEP, P_EPOCH, P_TOTAL, P_EPOCHS, P_SEGMENT, P_NEAR, P_OPEN, P_BAR, P_CODE, P_TRACE, P_HEAD,
+ P_BEGAN, P_CHANGED, P_WIDTH) = range(14)  # fmt: skip
+CODE_LIMIT, IN_CODE = 12.0, 5.0  # as in `silence.Quiet`
+# What became of a form that must prove itself; its cell is (fate, step, epoch).
+UNKNOWN, PROVEN, REFUSED, SHOWN, SHOWN_NOW = range(5)
+
+# What `match` is given: addresses of tables, then numbers, then what it counts.
+(M_TEMPLATES, M_OPS, M_WORDS, M_FORMS, M_EXACT, M_NEXT, M_STAGED, M_VALUES, M_FORM_MASK,
+ M_EXACT_MASK, M_ROOM, M_END, M_LAST, M_COUNT, M_LINES, M_WIDTH) = range(16)  # fmt: skip
+# What `follow` is given besides.
+(F_POINTS, F_CONSTANTS, F_WRITERS, F_PLACES, F_MARKS, F_GATES, F_REACHED, F_CHANGED, F_BESIDE,
+ F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_ROOM, F_KINDS, F_KEYS, F_OWN, F_NOTES, F_EXAMPLES,
+ F_LINE, F_SPEAKER, F_METRIC_LINE, F_VALUE, F_MADE, F_METRIC_LINES, F_UNCLEAR, F_CHANGES,
+ F_BESIDES, F_MARKED, F_GATED, F_WHY, F_WIDTH) = range(32)  # fmt: skip
+
+# Why `follow` stopped: at the end, at a text that no template fits in its context, at one whose
+# meaning is not settled yet, for lack of room.
+DONE, STRANGE, UNSETTLED, FULL = range(4)
+OTHER_HEAD = 1 << 40  # a table header that no template knows
+
+STAGED_WIDTH = 4  # template or -1, address, address behind, number of line ends before it
+POINT_WIDTH, OUT_WIDTH, OUT_VALUES_WIDTH, TALLY_WIDTH = 5, 6, 4, 7
+MAX_SLOTS = 256  # values of a line
+MAX_FILLING = 300  # bytes of a bar
+MAX_RANK = 65536
+MAX_BESIDES = 1024
+LONGEST = 16384  # bytes of a line that has a template
+
+# Bytes that no form depends on: numbers, however they are written, and blanks.
+_LOOSE = b"0123456789.+-eE "
+
+
+def _weights() -> tuple[np.ndarray, np.ndarray]:
+    """For each byte what it adds to the hash of a form, and whether it counts at all."""
+    weights, counted, state = np.zeros(256, np.uint64), np.zeros(256, np.uint64), 0x9E3779B97F4A7C15
+    for byte in range(256):
+        state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        if byte not in _LOOSE:
+            weights[byte], counted[byte] = state, 0xFFFFFFFFFFFFFFFF
+    return weights, counted
+
+
+FORM_WEIGHTS, FORM_COUNTED = _weights()

@@ -1,0 +1,276 @@
+"""Lines matched against templates: literals compared, numbers read. Nothing here knows what came
+before, so blocks of lines can be matched by several threads at once; `following` goes on from it.
+
+Tables are given by address and read cell by cell: numba counts references to arrays that are
+passed on or sliced, which costs more than the work itself.
+"""
+
+import numpy as np
+from numba import njit
+
+from runwatch.kernels.decimal import digit_count, digit_value, number_at
+from runwatch.kernels.layout import (
+    BLANKS,
+    FAST,
+    FORM_COUNTED,
+    FORM_WEIGHTS,
+    GIVEN,
+    LITERAL,
+    LONGEST,
+    M_COUNT,
+    M_END,
+    M_EXACT,
+    M_EXACT_MASK,
+    M_FORM_MASK,
+    M_FORMS,
+    M_LAST,
+    M_LINES,
+    M_NEXT,
+    M_OPS,
+    M_ROOM,
+    M_STAGED,
+    M_TEMPLATES,
+    M_VALUES,
+    M_WORDS,
+    MASKED,
+    MAX_FILLING,
+    NUMBER,
+    OP_WIDTH,
+    OPS,
+    OPS_END,
+    SIBLING,
+    STAGED_WIDTH,
+    UNTIL,
+    VALUES,
+    WHOLE,
+    WIDTH,
+    WORD_WIDTH,
+)
+from runwatch.kernels.memory import (
+    byte_at,
+    ends_at,
+    put_double,
+    put_whole,
+    trailing_zeros,
+    whole_at,
+    word_at,
+)
+from runwatch.kernels.moment import stamp_at
+
+_SIX = np.uint64(0x0606060606060606)
+_HIGH = np.uint64(0xF0F0F0F0F0F0F0F0)
+_BLANKS = np.uint64(0x2020202020202020)
+_THREES = np.uint64(0x3030303030303030)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_ONE = np.uint64(1)
+
+
+@njit(**FAST)
+def text_end(address, limit):
+    """The address of the next `\\n` or `\\r` from an address on, `limit` where there is none."""
+    at = address
+    while at < limit:
+        found = ends_at(at)
+        if found:
+            return min(at + trailing_zeros(found), limit)
+        at += 64
+    return limit
+
+
+@njit(**FAST)
+def form_at(at, end):
+    """A number for the form of a text: what it is without its numbers, blanks and drawn bars."""
+    sum_, sums = np.uint64(0), np.uint64(0)
+    while at < end:
+        byte = byte_at(at)
+        sum_ += FORM_WEIGHTS[byte]
+        sums += sum_ & FORM_COUNTED[byte]
+        at += 1
+        if byte == 37 and byte_at(at) == 124:
+            last = min(end, at + MAX_FILLING)
+            behind = at + 1
+            while behind < last and byte_at(behind) != 124:
+                behind += 1
+            if behind < last:
+                at = behind
+    mixed = (sums ^ (sum_ << np.uint64(17))) * _ODD
+    return np.int64((mixed ^ (mixed >> np.uint64(29))) | _ONE)
+
+
+@njit(**FAST)
+def exact_at(at, end):
+    """A number for the very bytes of a text."""
+    found = np.uint64(end - at)
+    while at + 8 <= end:
+        found = (found ^ word_at(at)) * _ODD
+        found ^= found >> np.uint64(31)
+        at += 8
+    if at < end:
+        rest = word_at(at) & ((_ONE << np.uint64(8 * (end - at))) - _ONE)
+        found = (found ^ rest) * _ODD
+        found ^= found >> np.uint64(31)
+    return np.int64(found | _ONE)
+
+
+@njit(**FAST)
+def found_in(table, mask, key):
+    """The first template of a key in an open hash table of (key, template); -1 where none is."""
+    at = (key >> 7) & mask
+    while True:
+        there = whole_at(table + 16 * at)
+        if there == key:
+            return whole_at(table + 16 * at + 8)
+        if there == 0:
+            return np.int64(-1)
+        at = (at + 1) & mask
+
+
+@njit(**FAST)
+def fitted(at, row, ops, words, values):
+    """The address behind a text that a template fits, 0 where it does not. Values are filled in
+    on the way."""
+    op = ops + whole_at(row + 8 * OPS) * (8 * OP_WIDTH)
+    end = ops + whole_at(row + 8 * OPS_END) * (8 * OP_WIDTH)
+    while op < end:
+        kind = whole_at(op)
+        if kind == LITERAL:
+            word = words + whole_at(op + 8) * (8 * WORD_WIDTH)
+            behind = at + whole_at(op + 24)
+            while at < behind:
+                if (word_at(at) & word_at(word)) != word_at(word + 8):
+                    return np.int64(0)
+                at += 8
+                word += 8 * WORD_WIDTH
+            at = behind
+        elif kind == NUMBER:
+            at = number_at(at, values + 8 * whole_at(op + 8))
+            if at == 0:
+                return np.int64(0)
+        elif kind == MASKED:
+            word = words + whole_at(op + 8) * (8 * WORD_WIDTH)
+            behind = at + whole_at(op + 24)
+            while at < behind:
+                x, digits = word_at(at), word_at(word + 16)
+                if (x & word_at(word)) != word_at(word + 8):
+                    return np.int64(0)
+                if ((x + (_SIX & digits)) & (_HIGH & digits)) != (_THREES & digits):
+                    return np.int64(0)
+                at += 8
+                word += 8 * WORD_WIDTH
+            at = behind
+        elif kind == UNTIL:
+            behind = at + MAX_FILLING
+            byte = byte_at(at)
+            while byte != 124 and byte != 10 and byte != 13 and at < behind:
+                at += 1
+                byte = byte_at(at)
+            if byte != 124:
+                return np.int64(0)
+        elif kind == BLANKS:
+            start = at
+            count = np.int64(8)
+            while count == 8:
+                count = trailing_zeros(word_at(at) ^ _BLANKS) >> 3
+                at += count
+            if at == start:
+                return np.int64(0)
+        elif kind == WHOLE:
+            word = word_at(at)
+            count = digit_count(word)
+            if count == 0 or count == 8:
+                return np.int64(0)
+            put_double(values + 8 * whole_at(op + 8), np.float64(digit_value(word, count)))
+            at += count
+        elif kind == GIVEN:
+            put_whole(values + 8 * whole_at(op + 8), whole_at(op + 16))
+        else:
+            moment = stamp_at(at, whole_at(op + 8))
+            if moment < 0:
+                return np.int64(0)
+            slot = whole_at(op + 24)
+            put_double(values + 8 * (slot >> 8), np.float64(moment - whole_at(op + 16)))
+            at += slot & 255
+        op += 8 * OP_WIDTH
+    end = byte_at(at)
+    return at if end == 10 or end == 13 else np.int64(0)
+
+
+@njit(**FAST)
+def _fitting(first, at, templates, ops, words, values):
+    """Which of a ring of siblings fits a text, -1 where none does."""
+    t = first
+    while t >= 0:
+        row = templates + 8 * WIDTH * t
+        if fitted(at, row, ops, words, values):
+            return t
+        t = whole_at(row + 8 * SIBLING)
+        if t == first:
+            break
+    return np.int64(-1)
+
+
+@njit(**FAST)
+def known(at, end, given, values):
+    """The template that fits a text, found by its form or by its very bytes; -1 where none is."""
+    if end - at > LONGEST:
+        return np.int64(-1)
+    templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
+    words = whole_at(given + 8 * M_WORDS)
+    first = found_in(
+        whole_at(given + 8 * M_FORMS), whole_at(given + 8 * M_FORM_MASK), form_at(at, end)
+    )
+    t = _fitting(first, at, templates, ops, words, values)
+    if t < 0:
+        first = found_in(
+            whole_at(given + 8 * M_EXACT), whole_at(given + 8 * M_EXACT_MASK), exact_at(at, end)
+        )
+        t = _fitting(first, at, templates, ops, words, values)
+    return t
+
+
+@njit(**FAST)
+def match(at, limit, given):
+    """Stage the texts that begin between two addresses; the address behind the last one staged.
+
+    `given` is the address of a row of `M_…` cells; `M_END` is where the last text of all ends. A
+    text that no template fits is staged with template -1. It stops early where the room for rows (`M_ROOM`) is used up; values have room for
+    `MAX_SLOTS` more than they need by then.
+    """
+    templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
+    words, nexts = whole_at(given + 8 * M_WORDS), whole_at(given + 8 * M_NEXT)
+    staged, values = whole_at(given + 8 * M_STAGED), whole_at(given + 8 * M_VALUES)
+    room, last = whole_at(given + 8 * M_ROOM), whole_at(given + 8 * M_LAST)
+    count, line, used = np.int64(0), np.int64(0), np.int64(0)
+    most = room * 8  # values
+    while at < limit and count < room and used < most:
+        byte = byte_at(at)
+        if byte == 10 or byte == 13:
+            at += 1
+            line += byte == 10
+            continue
+        value = values + 8 * used
+        behind, t = np.int64(0), np.int64(-1)
+        if last >= 0:
+            t = whole_at(nexts + 8 * last)
+            if t >= 0:
+                behind = fitted(at, templates + 8 * WIDTH * t, ops, words, value)
+        if behind == 0:
+            behind = text_end(at, whole_at(given + 8 * M_END))
+            t = known(at, behind, given, value)
+            if t >= 0 and last >= 0:
+                put_whole(nexts + 8 * last, t)
+        row = staged + 8 * STAGED_WIDTH * count
+        put_whole(row, t)
+        put_whole(row + 8, at)
+        put_whole(row + 16, behind)
+        put_whole(row + 24, line)
+        count += 1
+        if t >= 0:
+            used += whole_at(templates + 8 * (WIDTH * t + VALUES))
+            last = t
+        at = behind + 1
+        line += byte_at(behind) == 10
+    put_whole(given + 8 * M_LAST, last)
+    put_whole(given + 8 * M_COUNT, count)
+    put_whole(given + 8 * M_LINES, line)
+    return at

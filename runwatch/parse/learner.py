@@ -1,0 +1,105 @@
+"""Decides which lines are worth a template, and lays it out."""
+
+from typing import TYPE_CHECKING
+
+from runwatch.kernels import layout, matching
+from runwatch.parse.parts import Template
+from runwatch.parse.probe import Probe
+from runwatch.parse.program import Program
+from runwatch.parse.template import as_it_is, learn
+from runwatch.parse.trace import Trace
+
+if TYPE_CHECKING:
+    from runwatch.parse.parser import Parser
+
+_LONGEST = 8192  # bytes of a line whose numbers are changed
+_MAX_TEMPLATES = 8192
+_MAX_EXACT = 1 << 15
+_MAX_BYTES = 1 << 23  # of lines that are kept as they are
+_MAX_SEEN = 1 << 16
+_MAX_NAMES = 256  # kinds, or keys, whose state is kept for each writer
+_VARIANTS = 24  # templates of one form: for digits of other widths, in other contexts
+_TWICE = 2
+_TRIES = 48  # lines of one form that are looked at
+
+
+class Learner:
+    """Sees the lines that no template fitted."""
+
+    def __init__(self, host: "Parser", program: Program, *, timed: bool) -> None:
+        self._host, self._program, self._timed = host, program, timed
+        self._probe = Probe(host, timed=timed)
+        self._seen: dict[int, int] = {}
+        self._learned: dict[int, list[Template]] = {}
+        self._lines: set[int] = set()  # that were seen, by their very bytes
+        self._exact = self._bytes = self._general = 0
+
+    def consider(self, line: bytes, start: int, end: int, trace: Trace) -> bool:
+        """Learn from a line, between two addresses, and the steps it took; whether something was
+        learned."""
+        if not line or len(line) > layout.LONGEST:
+            return False
+        if trace.odd or len(trace.taken) > 1:
+            return False
+        form = int(matching.form_at(start, end))
+        count = self._seen.get(form, 0) + 1
+        if len(self._seen) >= _MAX_SEEN:
+            self._seen.clear()
+        self._seen[form] = count
+        if (
+            _TWICE <= count <= _TRIES
+            and len(line) <= _LONGEST
+            and self._general < _MAX_TEMPLATES
+            and len(known := self._learned.setdefault(form, [])) < _VARIANTS
+        ):
+            template = learn(line, self._probe, trace.before)
+            if (
+                template is not None
+                and self._fits_in(template.outcome.form, template.outcome.key)
+                and all(_differ(template, other) for other in known)
+            ):
+                known.append(template)
+                self._general += 1
+                self._program.add(template, self._program.forms, form, self._host.ledger.numbers)
+                return True
+        return self._keep(line, int(matching.exact_at(start, end)), trace)
+
+    def _keep(self, line: bytes, exact: int, trace: Trace) -> bool:
+        """Keep a line as it is where it came before."""
+        if exact not in self._lines:
+            if len(self._lines) >= _MAX_SEEN:
+                self._lines.clear()
+            self._lines.add(exact)
+            return False
+        outcome = trace.outcome(timed=self._timed)
+        if (
+            outcome is None
+            or not self._fits_in(outcome.form, outcome.key)
+            or self._exact >= _MAX_EXACT
+            or self._bytes + len(line) > _MAX_BYTES
+        ):
+            return False
+        self._exact += 1
+        self._bytes += len(line)
+        self._program.add(
+            as_it_is(line, outcome, trace.before), self._program.exact, exact,
+            self._host.ledger.numbers,
+        )  # fmt: skip
+        return True
+
+    def _fits_in(self, form: tuple[tuple[str, str], ...], key: str) -> bool:
+        """Whether there is room for the state of a kind of record."""
+        kinds, keys = self._program.kinds, self._program.keys
+        if len(form) > layout.MAX_SLOTS - 8:
+            return False
+        kind = form[0][0] if form else ""
+        return (kind in kinds or len(kinds) < _MAX_NAMES) and (
+            key in keys or len(keys) < _MAX_NAMES
+        )
+
+
+def _differ(template: Template, other: Template) -> bool:
+    """Whether a template says something that another does not."""
+    return (template.parts, template.inside, template.code, template.head) != (
+        other.parts, other.inside, other.code, other.head,
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""The parts of a template: what a line of one form looks like byte for byte."""
+
+from dataclasses import dataclass, field
+
+from runwatch.parse.trace import Head, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A number of any width, nothing but digits where it is `whole`; None is the index of those
+    that mean nothing."""
+
+    index: int | None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """A stamp `YYYY-MM-DD hh:mm:ss.f` like this text; `offset` is its zone in microseconds."""
+
+    text: bytes
+    fraction: int
+    offset: int
+
+    @property
+    def free(self) -> bytes:
+        """Where any digit does, as `Fixed.free`."""
+        return all_digits(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        """Two stamps of one form are the same part, whatever moment they were learned from."""
+        return isinstance(other, Moment) and self._form() == other._form()
+
+    def __hash__(self) -> int:
+        return hash(self._form())
+
+    def _form(self) -> tuple[bytes, int, int]:
+        digits = bytes.maketrans(b"123456789", b"000000000")
+        return self.text.translate(digits), self.fraction, self.offset
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Bytes that must stand as they are; where `free` is 1, any digit does."""
+
+    text: bytes
+    free: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Blanks:
+    """One or more blanks in front of a number that is padded to a width."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What a progress bar is drawn with, up to its end."""
+
+
+Part = Slot | Moment | Fixed | Blanks | Filling
+
+
+@dataclass(slots=True)
+class Template:
+    """The parts of a line in order, and by slot what the readable path makes of them.
+
+    `values` has the slot of each point, None where its value is always the same; `places` that of
+    each of `Outcome.PLACES` that it names. `inside`, `code` and `head` are what must hold of its
+    writer, None where it does not matter.
+    """
+
+    parts: list[Part]
+    outcome: Outcome
+    values: list[int | None]
+    places: dict[str, int] = field(default_factory=dict)
+    timed: bool = False
+    opens: bool | None = None  # what it sets `Writer.open` to
+    inside: bool | None = None
+    code: bool | None = None
+    head: Head | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether its time comes from a stamp."""
+        return (self.outcome.time is None) == (not self.timed)
+
+
+def all_digits(text: bytes) -> bytes:
+    """Where a text has digits, as `Fixed.free`."""
+    return bytes(48 <= byte <= 57 for byte in text)

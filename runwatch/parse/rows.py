@@ -1,0 +1,203 @@
+"""The writers of one stream as rows of numbers while lines are replayed, as objects while they are
+read; carried over at every change between the two."""
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from runwatch.chunk import Stream
+from runwatch.kernels import layout
+from runwatch.parse.gate import Gate
+from runwatch.parse.program import Program
+from runwatch.parse.writer import Writer
+
+if TYPE_CHECKING:
+    from runwatch.parse.parser import Parser
+
+_FATES = {
+    "": layout.UNKNOWN, "proven": layout.PROVEN, "refused": layout.REFUSED, "shown": layout.SHOWN,
+}  # fmt: skip
+
+
+_MAX_CELLS = 1 << 20  # marks, or gates, of all writers; those beyond are read, not replayed
+
+
+class Rows:
+    """Rows of the writers of the stream that was entered last, and where they lie in memory."""
+
+    def __init__(self, host: "Parser", program: Program) -> None:
+        self._host, self._program = host, program
+        self.stream = Stream("\0")
+        self.ranks: list[int | None] = []
+        self._rows: dict[int | None, int] = {}
+        self.moved = True  # the arrays may lie elsewhere than the kernel was told
+        self.places = np.full((8, layout.P_WIDTH), np.nan)
+        self.marks = np.full((8, 8, 3), np.nan)
+        self.gates = np.zeros((8, 8, 3))
+        self.reached = np.full((8, 2), -1, np.int64)
+        self.changed = np.zeros(8, np.int64)
+        self.of_rank = np.full(layout.MAX_RANK, -1, np.int64)
+        self.besides = np.zeros((layout.MAX_BESIDES, 2), np.int64)
+
+    @property
+    def own(self) -> int:
+        """The row of the stream itself."""
+        return self._rows[self.stream.rank]
+
+    @property
+    def speaker(self) -> int:
+        """The row of the writer whose line with a prefix was the last."""
+        return self._rows.get(self._host.speaker(self.stream.name), -1)
+
+    def enter(self, stream: Stream) -> None:
+        """Turn to a stream."""
+        if stream == self.stream:
+            return
+        for rank in self.ranks:
+            if rank is not None and rank < layout.MAX_RANK:
+                self.of_rank[rank] = -1
+        self.stream, self.ranks, self._rows = stream, [], {}
+        self._host.writer(stream.name, stream.rank)
+        for rank in self._host.writers(stream.name):
+            self.load(rank)
+        self.load(stream.rank)
+
+    def widen(self) -> None:
+        """Make room for new kinds and keys, and load what is known of the kinds."""
+        if self._grow():
+            for rank in self.ranks:
+                self.load(rank)
+
+    def load_touched(self, keys: Iterable[str]) -> None:
+        """Take over the writers that were read; of their gates the given keys may have changed."""
+        for name, rank in self._host.touched():
+            if name == self.stream.name:
+                self.load(rank)
+                for key in keys:
+                    if (number := self._program.keys.get(key)) is not None:
+                        self._load_gate(self._rows[rank], number, key)
+
+    def load(self, rank: int | None) -> None:
+        """A writer as a row."""
+        w = self._rows.get(rank)
+        if w is None:
+            w = self._rows[rank] = len(self.ranks)
+            self.ranks.append(rank)
+            self._grow()
+            self.reached[w] = -1
+            if w < len(self.gates):
+                self.gates[w] = 0
+            if rank is not None and 0 <= rank < layout.MAX_RANK:
+                self.of_rank[rank] = w
+        writer = self._host.writer(self.stream.name, rank)
+        place, table = writer.place, writer.table
+        head = (tuple(table.head), tuple((start, end) for start, end in table.spans))
+        self.places[w] = [
+            math.nan if said is None else said
+            for said in (
+                place.step, place.epoch, place.total_steps, place.total_epochs, place.segment,
+                writer.near, writer.open, place.bar_total, writer.quiet.code,
+                writer.quiet.traceback, self._program.heads.get(head, layout.OTHER_HEAD),
+                place.began, False,
+            )
+        ]  # fmt: skip
+        if writer.gate.full and w < len(self.gates):
+            self.gates[w] = 0
+        if w >= len(self.marks):
+            return
+        self.marks[w] = np.nan
+        for metric, mark in place.marks.items():
+            kind = self._program.kinds.get(metric)
+            if kind is not None:
+                self.marks[w, kind] = mark
+
+    def _load_gate(self, w: int, number: int, key: str) -> None:
+        if w >= len(self.gates):
+            return
+        gate = self._host.writer(self.stream.name, self.ranks[w]).gate
+        fate = "" if gate.full else gate.fate(key)
+        self.gates[w, number] = _FATES[fate], math.nan, math.nan
+        if fate == "shown":
+            step, epoch = gate.place_shown(key)
+            self.gates[w, number, 1:] = (
+                math.nan if step is None else step, math.nan if epoch is None else epoch,
+            )  # fmt: skip
+
+    def store(self, changes: int, besides: int) -> None:
+        """Carry the rows that changed back into the writers."""
+        keys = list(self._program.keys) if besides else []
+        for w, key in self.besides[:besides].tolist():
+            self.gates[w, key, 0] = layout.SHOWN
+            _, step, epoch = self.gates[w, key].tolist()
+            self._gate(w).show(keys[key], _whole(step), _known(epoch))
+        ledger = self._host.ledger
+        for w in self.changed[:changes].tolist():
+            self.places[w, layout.P_CHANGED] = 0
+            self._store(w, self._host.writer(self.stream.name, self.ranks[w]))
+            step, line = self.reached[w].tolist()
+            if line >= 0:
+                ledger.reach(self.ranks[w], step, line)
+                self.reached[w] = -1
+
+    def _gate(self, w: int) -> Gate:
+        return self._host.writer(self.stream.name, self.ranks[w]).gate
+
+    def _store(self, w: int, writer: Writer) -> None:
+        """A row as the writer's place."""
+        (step, epoch, total, epochs, segment, near, opened, bar, code, trace, head, began, _) = (
+            self.places[w].tolist()
+        )
+        place, writer.near, writer.open = writer.place, int(near), bool(opened)
+        place.step, place.epoch = _whole(step), _known(epoch)
+        place.total_steps, place.total_epochs = _whole(total), _whole(epochs)
+        place.bar_total, place.began = int(bar), bool(began)
+        writer.quiet.code, writer.quiet.traceback = int(code), int(trace)
+        if 0 < head < layout.OTHER_HEAD:
+            names, spans = list(self._program.heads)[int(head)]
+            writer.table.head, writer.table.spans = list(names), list(spans)
+        if int(segment) != place.segment:
+            place.segment, place.marks = int(segment), {}
+        if w >= len(self.marks):
+            return
+        marks = self.marks[w]
+        for metric, kind in self._program.kinds.items():
+            if not math.isnan(marks[kind, 1]):
+                place.marks[metric] = marks[kind].tolist()
+
+    def _grow(self) -> bool:
+        """Room for every writer, kind and key."""
+        writers = len(self.ranks)
+        kinds, keys = len(self._program.kinds), len(self._program.keys)
+        rows = len(self.places) if writers <= len(self.places) else 2 * writers
+        width, gates = self.marks.shape[1], self.gates.shape[1]
+        wider = 2 * kinds if kinds > width else width
+        doors = 2 * keys if keys > gates else gates
+        marked, gated = min(rows, _MAX_CELLS // wider), min(rows, _MAX_CELLS // doors)
+        shapes = len(self.places), self.marks.shape[:2], self.gates.shape[:2]
+        if (rows, (marked, wider), (gated, doors)) == shapes:
+            return False
+        self.moved = True
+        self.places = _enlarged(self.places, (rows, layout.P_WIDTH), math.nan)
+        self.marks = _enlarged(self.marks, (marked, wider, 3), math.nan)
+        self.gates = _enlarged(self.gates, (gated, doors, 3), 0)
+        self.reached = _enlarged(self.reached, (rows, 2), -1)
+        self.changed = np.zeros(rows, np.int64)
+        return wider != width
+
+
+def _whole(value: float) -> int | None:
+    return None if math.isnan(value) else int(value)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _enlarged(old: npt.NDArray[Any], shape: tuple[int, ...], filler: float) -> npt.NDArray[Any]:
+    new = np.full(shape, filler, old.dtype)
+    both = tuple(slice(0, min(a, b)) for a, b in zip(old.shape, shape, strict=True))
+    new[both] = old[both]
+    return new

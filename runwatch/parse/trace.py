@@ -1,0 +1,186 @@
+"""What the readable path did with one line, and what that says of every line like it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from runwatch.parse.place import Place
+from runwatch.parse.plan import Evidence
+from runwatch.parse.prefix import Prefix
+from runwatch.parse.record import Record
+from runwatch.parse.silence import Traits
+from runwatch.parse.writer import Writer
+
+NO_BAR, COUNTING, ASIDE, NESTED = range(4)  # as `kernels.layout` has them
+
+Head = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a line's writer knew before: whether it was inside a record of many lines, inside
+    source, and under which table header."""
+
+    open: bool = False
+    code: bool = False
+    head: Head = ((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the readable path makes of a line: the form of its points, their values, its place."""
+
+    PLACES: ClassVar = ("step", "total_steps", "epoch", "total_epochs", "rank")
+
+    form: tuple[tuple[str, str], ...] = ()  # (metric, unit)
+    evidence: Evidence = Evidence.CLEAR  # of the points, before what stands beside them counts
+    key: str = ""  # of a form that must prove itself
+    counts: bool = False  # whether every point is the step itself
+    training: bool = True
+    bar: int = NO_BAR
+    traits: tuple[Traits, ...] = ()  # of each message that the line holds
+    traced: bool = False  # in a traceback, so nothing else is known
+    asked: bool = False  # whether a field says whose line it is, so another writer saw it
+    continues: bool = False  # whether another writer's line may go on with it
+    near: int = -1  # `Writer.near` behind it; -1 where nothing changes
+    open: bool | None = None  # `Writer.open` behind it; None where nothing changes
+    deep: int = 0  # 1 where a prefix says whose line it is, 2 where one does but names no rank
+    tabular: bool = False  # whether a table's header may say what it means
+    head: Head | None = None  # the header that it is itself
+    values: tuple[float, ...] = ()
+    step: float | None = None
+    total_steps: float | None = None
+    epoch: float | None = None
+    total_epochs: float | None = None
+    rank: float | None = None
+    time: int | None = None
+
+    def same_form(self, other: "Outcome") -> bool:
+        """Whether the same things are said, whatever their values."""
+        return self._form() == other._form()
+
+    def same(self, other: "Outcome") -> bool:
+        """Whether nothing differs; nan is nan."""
+        return repr(self) == repr(other)
+
+    def same_but_time(self, other: "Outcome") -> bool:
+        """Whether only the time differs."""
+        return repr(replace(self, time=None)) == repr(replace(other, time=None))
+
+    def outputs(self) -> list[float | None]:
+        """The values, then the places."""
+        return [*self.values, *(getattr(self, name) for name in self.PLACES)]
+
+    def _form(self) -> tuple[object, ...]:
+        return (
+            self.form, self.evidence, self.key, self.counts, self.training, self.bar, self.traits,
+            self.traced, self.asked, self.continues, self.near, self.open, self.deep, self.tabular,
+            self.head, self.time is None, [x is None for x in self.outputs()],
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Trace:
+    """The steps that a line took through the readable path, in order."""
+
+    seen: list[tuple[Prefix, int | None, Traits, str]] = field(default_factory=list)
+    continues: bool = False
+    before: Context = field(default_factory=Context)
+    taken: list[tuple[Record, Record, Prefix, str]] = field(default_factory=list)
+    writer: Writer | None = None  # that weighed it
+    tabular: bool = False
+    head: Head | None = None
+    odd: bool = False  # something that no template can do
+
+    def see(self, said: Prefix, rank: int | None, message: str, block: str, writer: Writer) -> None:
+        """A message, what its prefixes said, whose it is and the block it stands in."""
+        table = writer.table
+        head = (tuple(table.head), tuple(table.spans)) if table.head else ((), ())
+        self.before = Context(False, block == "code", head)
+        self.seen.append((said, rank, Traits.of(message), block))
+        self.continues |= not said.deep and message[:1] in " \t}"
+
+    def weigh(self, writer: Writer) -> None:
+        """A writer is about to weigh what the line says."""
+        self.odd |= self.writer is not None
+        self.before = replace(self.before, open=writer.open)
+        self.writer = writer
+
+    def take(self, record: Record, weighed: Record, said: Prefix, block: str) -> None:
+        """A record, before and after its writer weighed it."""
+        self.taken.append((record, weighed, said, block))
+
+    def outcome(self, *, timed: bool) -> Outcome | None:
+        """What holds for every line like it; None where it depends on, or changes, more than can be
+        replayed. Times count where `timed`."""
+        if self.odd or len(self.taken) > 1:
+            return None
+        if not self.seen:
+            return Outcome()
+        prefixes = [said for said, _, _, _ in self.seen if said.deep]
+        named = prefixes[-1].rank if prefixes else None
+        if len(self.seen) > 1 and (
+            self.continues
+            or not all(traits.plain for _, _, traits, _ in self.seen)
+            or any(block != "text" for *_, block in self.seen)
+            or len({rank for _, rank, _, _ in self.seen[:-1]} | {self.seen[0][1]}) > 1
+        ):
+            return None
+        said: dict[str, Any] = {
+            "traits": tuple(traits for _, _, traits, _ in self.seen),
+            "traced": self.seen[-1][3] == "traceback",
+            "continues": self.continues,
+            "rank": named,
+            "deep": 0 if not prefixes else 1 if named is not None else 2,
+            "tabular": self.tabular,
+            "head": self.head,
+        }
+        if self.writer is not None:
+            said |= {"near": self.writer.near, "open": self.writer.open}
+        if self.taken and not said["traced"]:
+            record = self.taken[0][0]
+            if record.rank is not None and named is not None and record.rank != named:
+                return None  # the prefix names one rank and a field another
+            said["rank"] = named if record.rank is None else record.rank
+            said["asked"] = record.rank is not None and named is None
+            said |= self._taken(timed)
+        return Outcome(**said)
+
+    def _taken(self, timed: bool) -> dict[str, Any]:
+        """What the record of a line says."""
+        record, weighed, prefix, block = self.taken[0]
+        evidence = record.evidence if weighed.evidence is Evidence.BESIDE else weighed.evidence
+        said: dict[str, Any] = {}
+        if weighed.points and (evidence is not Evidence.NONE or weighed.step is not None):
+            held = evidence in (Evidence.KNOWN, Evidence.HELD)
+            counts = evidence is not Evidence.CLEAR and all(
+                point.value == weighed.step for point in weighed.points
+            )
+            said = {
+                "form": tuple((point.metric, point.unit) for point in weighed.points),
+                "values": tuple(point.value for point in weighed.points),
+                "evidence": evidence,
+                "key": weighed.key if held else "",
+                "counts": counts,
+                "time": prefix.time if timed and evidence is not Evidence.NONE else None,
+            }
+            if held:
+                said["near"] = int(counts)
+        if block == "code" and weighed.evidence is Evidence.NONE:
+            return said
+        return said | {
+            "bar": _bar(weighed),
+            "training": weighed.training,
+            "step": weighed.step,
+            "total_steps": weighed.total_steps,
+            "epoch": weighed.epoch,
+            "total_epochs": weighed.total_epochs,
+        }
+
+
+def _bar(record: Record) -> int:
+    """What a record is of progress bars."""
+    if record.bar is None:
+        return NO_BAR
+    if not Place().counts(record):
+        return ASIDE
+    return COUNTING if record.bar or record.points else NESTED
