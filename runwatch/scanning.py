@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from runwatch.chunk import Chunk, Cursor
 from runwatch.errors import StoreError
 from runwatch.ingest import open_source
+from runwatch.ingest.ahead import ahead
 from runwatch.ingest.cited import cited
 from runwatch.ingest.source import Source
 from runwatch.parse import Parser
@@ -40,21 +41,27 @@ class Reading:
     """The batches of a target, one after the other, nothing kept; `coverage` grows meanwhile.
 
     `formats` are users' own files of formats. With a `tally` the points are counted there and the
-    batches hold none. Raises InputError where the target cannot be read, FormatError where a file
-    of formats breaks its own samples.
+    batches hold none; lines of note are left out. Large inputs are read by several `threads`, as
+    many as there are cores where it is None. Raises InputError where the target cannot be read,
+    FormatError where a file of formats breaks its own samples.
     """
 
     def __init__(
         self, target: str, progress: Show | None = None, *, formats: Iterable[Path] = (),
-        year: int = 1970, tally: Tally | None = None,
+        year: int = 1970, tally: Tally | None = None, threads: int | None = None,
     ) -> None:  # fmt: skip
-        self._parser = Parser(year=year, knowledge=Knowledge.with_own(formats), tally=tally)
+        self._parser = Parser(
+            year=year, knowledge=Knowledge.with_own(formats), tally=tally, notes=False,
+            threads=threads,
+        )  # fmt: skip
+        self._threads = threads
         self._source = open_source(Target.parse(target))
         self._progress = progress
 
     def __iter__(self) -> Iterator[Batch]:
         gauge = _Gauge(self._progress)
-        for chunk in self._source.chunks({}):
+        chunks = self._source.chunks({})
+        for chunk in chunks if self._threads == 1 else ahead(chunks):
             yield self._parser.feed(chunk)
             if chunk.last:
                 yield self._parser.finish(chunk.stream)

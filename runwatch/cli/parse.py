@@ -39,6 +39,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
     parser.add_argument("--summary", action="store_true", help="one row a metric, not the points")
     parser.add_argument("--json", action="store_true", help="the summary as JSON")
+    parser.add_argument(
+        "--threads",
+        metavar="N",
+        type=_threads,
+        help="threads for large inputs (as many as there are cores, 8 at most)",
+    )
     add_formats(parser)
 
 
@@ -48,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--json goes with --summary", hint="for points, use `--to jsonl`")
     if options.summary and options.to:
         raise UsageError("--summary has no --to", hint="use `--summary --json`")
-    reading = _Reading(options.paths, own_formats(options.formats))
+    reading = _Reading(options.paths, own_formats(options.formats), options.threads)
     if options.summary:
         _summary(options, reading)
     else:
@@ -56,10 +62,21 @@ def run(options: argparse.Namespace) -> int:
     return reading.code
 
 
+def _threads(word: str) -> int:
+    try:
+        count = int(word)
+    except ValueError:
+        count = 0
+    if not 1 <= count <= 256:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number from 1 to 256")
+    return count
+
+
 class _Reading:
     """Batches of all paths, one after the other; a path that fails does not stop the others."""
 
-    def __init__(self, paths: list[str], formats: list[Path]) -> None:
+    def __init__(self, paths: list[str], formats: list[Path], threads: int | None) -> None:
+        self.threads = threads
         self.paths = paths
         self.formats = formats
         self.code = 0
@@ -87,7 +104,9 @@ class _Reading:
 
         name = _namer(path if len(self.paths) > 1 else "")
         with Bar(path) as bar:
-            reading = Reading(path, bar, formats=self.formats, tally=self.tally)
+            reading = Reading(
+                path, bar, formats=self.formats, tally=self.tally, threads=self.threads
+            )
             for batch in reading:
                 yield name(batch.stream.name), batch
             self.lines += reading.coverage.lines

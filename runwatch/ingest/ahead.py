@@ -22,11 +22,10 @@ def ahead(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
                 if stopped.is_set():
                     return
             waiting.put(None)
-        except BaseException as error:  # noqa: BLE001 - it is raised by the one who waits
+        except BaseException as error:  # it is raised by the one who waits
             waiting.put(error)
 
-    thread = threading.Thread(target=read, name="runwatch-read", daemon=True)
-    thread.start()
+    threading.Thread(target=read, name="runwatch-read", daemon=True).start()
     try:
         while (found := waiting.get()) is not None:
             if isinstance(found, BaseException):
@@ -34,8 +33,5 @@ def ahead(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             yield found
     finally:
         stopped.set()
-        while thread.is_alive():  # it may wait for room
-            try:
-                waiting.get(timeout=0.01)
-            except queue.Empty:
-                continue
+        while not waiting.empty():  # it may wait for room; what blocks in reading is left behind
+            waiting.get_nowait()

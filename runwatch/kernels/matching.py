@@ -233,8 +233,8 @@ def match(at, limit, given):
     """Stage the texts that begin between two addresses; the address behind the last one staged.
 
     `given` is the address of a row of `M_…` cells; `M_END` is where the last text of all ends. A
-    text that no template fits is staged with template -1. It stops early where the room for rows (`M_ROOM`) is used up; values have room for
-    `MAX_SLOTS` more than they need by then.
+    text that no template fits is staged with template -1. It stops early where the room for rows
+    (`M_ROOM`) is used up; values have room for `MAX_SLOTS` more than they need by then.
     """
     templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
     words, nexts = whole_at(given + 8 * M_WORDS), whole_at(given + 8 * M_NEXT)

@@ -5,6 +5,7 @@ is split into literals and numbers, and its meaning, the plan, is made once for 
 literals. What a line cannot say itself (its step, the names of columns) comes from its writer.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -39,6 +40,7 @@ _DIGITS = re.compile(r"\d+")
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
 _GLUED = re.compile(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
 _LOUD = frozenset(("warning", "error", "critical"))
+_MOST_THREADS = 8
 _MAX_NESTING = 4  # texts wrapped in texts
 
 
@@ -47,8 +49,8 @@ class Parser:
     that must not be missed; `year` is for time stamps that do not say theirs; `knowledge` is what
     is known of formats, ours where none is given. With a `tally` the points are counted there and
     not kept. `replay` says whether repeating lines go through a compiled path, which gives the same
-    and pays for large inputs; None lets the size decide; there it may use several `threads`. Lines
-    of note are left out unless `notes`."""
+    and pays for large inputs; None lets the size decide; there it may use several `threads`, as
+    many as there are cores where it is None. Lines of note are left out unless `notes`."""
 
     def __init__(
         self,
@@ -59,7 +61,7 @@ class Parser:
         tally: Tally | None = None,
         replay: bool | None = None,
         notes: bool = True,
-        threads: int = 1,
+        threads: int | None = None,
     ) -> None:
         known = self._knowledge = knowledge or builtin()
         self._names = known.names
@@ -152,12 +154,14 @@ class Parser:
     def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
         """Replay the finished lines of a chunk; what is left of it."""
         from runwatch.kernels.memory import PAD  # loads numba
+        from runwatch.kernels.warm import announce
         from runwatch.parse.replay import Replay
 
         whole, rest = cut.whole(chunk, PAD)
         if whole is not None:
             if self._replay is None:
-                self._replay = Replay(self, self._threads)
+                announce()
+                self._replay = Replay(self, self._threads or _cores())
             cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole) - 1
         return rest
 
@@ -397,3 +401,12 @@ class Parser:
         if writer is None:
             writer = writers[rank] = Writer()
         return writer
+
+
+def _cores() -> int:
+    """How many threads are worth having here."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        cores = os.cpu_count() or 1
+    return min(cores, _MOST_THREADS)

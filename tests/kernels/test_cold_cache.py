@@ -1,0 +1,43 @@
+"""What the first processes on a fresh install meet: kernels that nobody has compiled yet."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ONCE = "compiling the fast path for large logs: this once, for some seconds\n"
+
+
+def parse(log: Path, cache: Path) -> subprocess.Popen[str]:
+    """A process that reads a log with the kernels' cache in a folder."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "runwatch", "parse", "--summary", "--json", str(log)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+    )  # fmt: skip
+
+
+def test_processes_that_start_at_once_on_a_cold_cache_all_work(tmp_path: Path) -> None:
+    """They say on standard error that they compile, and give the same; the next one loads what
+    they left and says nothing."""
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(60_000)))
+    processes = [parse(log, tmp_path / "cache") for _ in range(3)]
+    said = [process.communicate() for process in processes]
+    assert [0, 0, 0] == [process.returncode for process in processes]
+    assert {(said[0][0], ONCE)} <= {*said}
+    assert {out for out, _ in said} == {said[0][0]}
+    assert '"count": 60000' in said[0][0].replace('":6', '": 6')
+    later = parse(log, tmp_path / "cache")
+    assert (said[0][0], "") == later.communicate()
+
+
+def test_a_small_log_loads_no_numba(tmp_path: Path) -> None:
+    """It would take longer than to read the log."""
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(100)))
+    code = (
+        "import sys; from runwatch.cli import main; "
+        f"main(['parse', '--summary', {str(log)!r}]); sys.exit('numba' in sys.modules)"
+    )
+    assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
