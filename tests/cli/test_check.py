@@ -464,6 +464,19 @@ def test_a_timer_is_shown_and_written_only_if_agreed_to(
     assert listed(crontab) == []
 
 
+def test_a_timer_keeps_the_words_it_was_made_with(capsys: pytest.CaptureFixture[str]) -> None:
+    """Target, host and options; what is only for its making stays out."""
+    words = ("--pid", "7", "--host", "me@gpu-box:2222", "--redact-paths", "--notes", "N.md")
+    assert main(["check", *words, "--on-stop", "echo 100%", "--install-timer"]) == 2
+    (line,) = [
+        one for one in capsys.readouterr().err.splitlines() if "*/10" in one or "Exec" in one
+    ]
+    for word in ("--due", "--pid=7", "--host=me@gpu-box:2222", "--redact-paths", "--notes=N.md"):
+        assert word in line
+    assert "--on-stop=echo 100" in line
+    assert "--install-timer" not in line
+
+
 def test_a_timer_of_a_pipe_makes_no_sense(capsys: pytest.CaptureFixture[str]) -> None:
     """Nor does one without a history."""
     assert main(["check", "-", "--install-timer"]) == 2

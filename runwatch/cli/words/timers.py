@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,8 @@ if TYPE_CHECKING:
     from runwatch.target import Target
     from runwatch.timer import Timer
 
-_TAKEN = ("baseline", "reference", "on_stop", "notes", "log", "env_file", "db", "host")
+_NAMED = ("pid", "proc", "slurm", "host", "wandb", "wandb_project", "mlflow", "tracking_uri")
+_TAKEN = ("baseline", "reference", "on_stop", "notes", "log", "env_file", "db")
 _FLAGS = ("no_reviewer", "redact_paths")
 
 
@@ -55,16 +55,15 @@ def _timer(options: argparse.Namespace, target: "Target", kind: str) -> "Timer":
     from runwatch.timer import timer_of
 
     run = run_id(target, lambda: datetime.now(UTC))
-    return timer_of(kind, run, _command(options, target), Path.cwd(), _surroundings(), _units())
+    return timer_of(kind, run, _command(options), Path.cwd(), _surroundings(), _units())
 
 
-def _command(options: argparse.Namespace, target: "Target") -> list[str]:
+def _command(options: argparse.Namespace) -> list[str]:
     """The check as the timer runs it, with the options that were given."""
     words = [sys.executable, "-m", "runwatch", "check", "--due"]
-    words += shlex.split(str(target)) if options.target is None else []
-    for name in _TAKEN:
-        value = getattr(options, name)
-        if value and value != "none" and not (name == "host" and options.target is not None):
+    for name in (*_NAMED, *_TAKEN):
+        value = getattr(options, name, None)
+        if value and value != "none":
             words.append(f"--{name.replace('_', '-')}={value}")
     words += [f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(options, name)]
     words += [f"--tolerance={options.tolerance:g}", f"--intervals={options.intervals}"]
