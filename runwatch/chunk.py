@@ -8,11 +8,13 @@ class Stream:
     """One sequence of lines of a run: a file, a rank's stdout, a container.
 
     `name` is unique within the run (a path relative to what its files share); `rank` is what the
-    name itself tells (`rank_3/stderr.log`), None where it tells nothing.
+    name itself tells (`rank_3/stderr.log`), None where it tells nothing. `kind` is empty for a log;
+    else it says what else keeps the numbers of the run: tensorboard, table, wandb…
     """
 
     name: str
     rank: int | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

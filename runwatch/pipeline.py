@@ -6,6 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from runwatch import judgement
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.detect import Columns, Faults, detectors
@@ -14,6 +17,7 @@ from runwatch.detect.curves import Curves
 from runwatch.detect.signatures import watchwords
 from runwatch.errors import StoreError
 from runwatch.finding import NO_RANK, Finding
+from runwatch.ingest.kinds import READING
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, Verdict
 from runwatch.outline import Outline
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 STATE_VERSION = 4  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _SHOWN = 1_000  # characters of a cited line; sources give some more
+_OFTEN = 20  # times that a quantity is told by a log whose word on it is enough
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
 
 Cite = Callable[[Mapping[str, set[int]]], Mapping[tuple[str, int], str]]
@@ -66,6 +71,7 @@ class Analysis:
         self._streams: dict[str, Stream] = {}
         self._ends: dict[str, int] = {}
         self._lines: dict[str, int] = {}
+        self._told: dict[str, dict[str, int]] = {}  # how often a kind of stream tells a quantity
         self._fresh = state is None
         self._pending: list[Batch] = []
         self._pending_points = 0
@@ -168,16 +174,44 @@ class Analysis:
 
     def _see(self, batch: Batch) -> Batch:
         batch = batch.redacted()  # nothing behind here has a secret to tell
-        self.outline.feed(batch)
-        self.checkpoints.feed(batch)
-        columns = Columns(batch)
-        self.curves.feed(batch, columns)
+        judged = self._once(batch)
+        self.outline.feed(judged)
+        self.checkpoints.feed(judged)
+        columns = Columns(judged)
+        self.curves.feed(judged, columns)
+        every = columns if judged is batch else Columns(batch)
         for detector in self._detectors:
-            detector.feed(batch, columns)
+            if getattr(detector, "every_copy", False):
+                detector.feed(batch, every)
+            else:
+                detector.feed(judged, columns)
         if self._store is not None:
             self._pending.append(self._worth_keeping(batch))
             self._pending_points += batch.points.num_rows
         return batch
+
+    def _once(self, batch: Batch) -> Batch:
+        """The batch without what another kind of stream reports as well.
+
+        A log and the files of records beside it tell the same numbers, and each is judged once:
+        from the log, where it tells them often enough to be judged.
+        """
+        quantity: Any = batch.points.column("quantity")
+        words: list[str] = quantity.dictionary.to_pylist()
+        kind = batch.stream.kind
+        counts = self._told.setdefault(kind, {})
+        for row in pc.value_counts(quantity.indices.drop_null()).to_pylist():
+            word = words[row["values"]]
+            counts[word] = counts.get(word, 0) + row["counts"]
+        before = [self._told.get(one, {}) for one in READING[: READING.index(kind)]]
+        doubled = [
+            at for at, word in enumerate(words)
+            if any(told.get(word, 0) >= _OFTEN for told in before)
+        ]  # fmt: skip
+        if not doubled:
+            return batch
+        keep = pc.invert(pc.is_in(quantity.indices, pa.array(doubled, pa.int32())))
+        return replace(batch, points=batch.points.filter(keep))
 
     def _worth_keeping(self, batch: Batch) -> Batch:
         """The batch with no more lines of note than are stored of one stream."""
@@ -215,7 +249,8 @@ class Analysis:
     def _ranked(self, finding: Finding) -> Finding:
         if finding.rank is not None or finding.rank_note not in ("", NO_RANK):
             return finding
-        if len(self._streams) == 1 and not self.outline.ranks:
+        logs = [stream for stream in self._streams.values() if not stream.kind]
+        if len(logs or self._streams) == 1 and not self.outline.ranks:
             return replace(finding, rank=0, rank_note="")  # one process wrote all of it
         return replace(finding, rank_note=NO_RANK)
 
@@ -223,23 +258,25 @@ class Analysis:
         return {
             "version": STATE_VERSION,
             "parser": self._parser.state(),
-            "streams": [[stream.name, stream.rank] for stream in self._streams.values()],
+            "streams": [[one.name, one.rank, one.kind] for one in self._streams.values()],
             "outline": self.outline.state(),
             "checkpoints": self.checkpoints.state(),
             "curves": self.curves.state(),
             "actions": self.actions,
             "lines": dict(self._lines),
+            "told": {kind: dict(counts) for kind, counts in self._told.items()},
             "detectors": {detector.name: detector.state() for detector in self._detectors},
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        self._streams = {name: Stream(name, rank) for name, rank in state["streams"]}
+        self._streams = {name: Stream(name, *more) for name, *more in state["streams"]}
         self._parser.restore(state["parser"])
         self.outline.restore(state["outline"])
         self.checkpoints.restore(state["checkpoints"])
         self.curves.restore(state["curves"])
         self.actions = list(state["actions"])
         self._lines = dict(state["lines"])
+        self._told = {kind: dict(counts) for kind, counts in state["told"].items()}
         for detector in self._detectors:
             detector.restore(state["detectors"][detector.name])
 

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import InputError
+from runwatch.ingest import records
 from runwatch.ingest.identity import HEAD, identity_of, is_same
 from runwatch.ingest.ranks import rank_of
 from runwatch.ingest.sniff import SAMPLE, looks_binary, sample_of
@@ -43,7 +44,13 @@ def open_target(target: Target) -> Source:
     if why:
         raise InputError(f"{printable(path)} looks binary ({why})", hint="name its text log")
     around = "/".join(os.path.abspath(path).split("/")[-3:])
-    return Files([LogFile(Stream(name, rank_of(around)), path)])
+    return Files([LogFile(Stream(name, rank_of(around), format_at(path)), path)])
+
+
+def format_at(path: str) -> str:
+    """The format of a file of records, "" for any other."""
+    with open(path, "rb") as stored:
+        return records.format_of(os.pread(stored.fileno(), HEAD, 0))
 
 
 def printable(path: str) -> str:
@@ -106,6 +113,9 @@ class Files:
 
     def _chunks(self, stream: Stream, stored: BinaryIO, cursor: Cursor | None) -> Iterator[Chunk]:
         """One chunk is held back, so that the last one can be told."""
+        if stream.kind == records.STATE:
+            yield self._document(stream, stored, cursor)
+            return
         identity, size = identity_of(stored.fileno()), os.fstat(stored.fileno()).st_size
         same = cursor is not None and is_same(cursor.identity, stored.fileno())
         offset, pieces = text_from(stored, cursor.offset if cursor and same else 0, self._size)
@@ -116,6 +126,15 @@ class Files:
                 offset += len(held)
             held = piece
         yield Chunk(stream, held, offset, identity, size, stored.tell(), last=True)
+
+    def _document(self, stream: Stream, stored: BinaryIO, cursor: Cursor | None) -> Chunk:
+        """A document that is written anew, and longer, is told by its text."""
+        _, pieces = text_from(stored, 0, self._size)
+        text = b"".join(iter(lambda: self._next(pieces, stream, 0), b""))
+        same = cursor is not None and records.is_same_text(cursor.identity, text)
+        offset = cursor.offset if cursor and same and cursor.offset <= len(text) else 0
+        identity, size = records.identity_of_text(text), stored.tell()
+        return Chunk(stream, text[offset:], offset, identity, size, size, last=True)
 
     def _next(self, pieces: Iterator[bytes], stream: Stream, read: int) -> bytes:
         try:

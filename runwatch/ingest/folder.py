@@ -3,15 +3,17 @@
 import os
 import stat
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 from runwatch.chunk import Stream
 from runwatch.errors import InputError
 from runwatch.ingest.file import Files, LogFile, in_words, printable, sample_at, unreadable
+from runwatch.ingest.kinds import READING, kind_of, lasting, outdated
 from runwatch.ingest.order import reading_order
 from runwatch.ingest.ranks import ranks
+from runwatch.ingest.records import STATE
 from runwatch.ingest.sniff import closed_folder, is_one_document, looks_binary, passed_over
 from runwatch.ingest.source import Skipped
 from runwatch.target import Target
@@ -38,18 +40,25 @@ def logs_of(found: "Walk", root: str, text: str) -> Files:
     for path in found.files:
         paths[_free(_named(path, root), paths)] = path
     skipped = [replace(skip, name=_named(skip.name, root)) for skip in found.skipped]
-    names = []
+    kinds: dict[str, str] = {}
     for name in sorted(paths, key=reading_order):
         why = _no_log(paths[name])
         if why:
             skipped.append(Skipped(name, why))
         else:
-            names.append(name)
+            kinds[name] = kind_of(paths[name])
+    for name, newer in outdated(name for name, kind in kinds.items() if kind == STATE):
+        skipped.append(Skipped(name, f"an earlier state of the run than {newer}"))
+        del kinds[name]
+    names = sorted(kinds, key=lambda name: READING.index(kinds[name]))
     if not names:
         raise InputError(f"{text}: no logs in it", hint=_what_was_there(skipped))
     top = os.path.basename(os.path.abspath(root))
     told = ranks([f"{top}/{name}" for name in names])
-    files = [LogFile(Stream(*named), paths[named[0]]) for named in zip(names, told, strict=True)]
+    files = [
+        LogFile(Stream(_lasting(name, kinds), rank, kinds[name]), paths[name])
+        for name, rank in zip(names, told, strict=True)
+    ]
     return Files(files, skipped)
 
 
@@ -117,6 +126,10 @@ class Walk:
             return True
         self.skipped.append(Skipped(path, "a pipe, socket or device"))
         return False
+
+
+def _lasting(name: str, kinds: Mapping[str, str]) -> str:
+    return lasting(name) if kinds[name] == STATE else name
 
 
 def _named(path: str, root: str) -> str:

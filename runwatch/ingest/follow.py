@@ -15,9 +15,11 @@ from runwatch.ingest.follow_events import Events
 from runwatch.ingest.follow_file import Tail
 from runwatch.ingest.follow_found import Names
 from runwatch.ingest.follow_part import Descriptors
+from runwatch.ingest.follow_records import Translated
 from runwatch.ingest.follow_rotated import key_of
 from runwatch.ingest.following import Following, Reach
 from runwatch.ingest.identity import is_same
+from runwatch.ingest.kinds import kind_of
 from runwatch.ingest.ranks import bare, ranks
 from runwatch.target import Kind, Target
 
@@ -51,7 +53,7 @@ def open_following(
             os.scandir(target.path).close()
         except OSError as error:
             raise unreadable(target.path, error) from error
-    return Files(target, clock=clock, grace=grace)
+    return Translated(Files(target, clock=clock, grace=grace))
 
 
 class Files:
@@ -231,7 +233,8 @@ class Files:
             if real != path:
                 self._events.watch([os.path.dirname(real)], recursive=False)
         self._tails[path] = Tail(
-            Stream(name, rank), path, self._open, tell=self.events.append, taken=self._taken,
+            Stream(name, rank, kind_of(path)), path, self._open,
+            tell=self.events.append, taken=self._taken,
             cursor=(self._cursors or {}).get(name), grace=self._grace,
             revalidate=self._events is not None and self._events.remote,
         )  # fmt: skip

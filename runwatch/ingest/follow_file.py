@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import InputError
+from runwatch.ingest import records
 from runwatch.ingest.file import Files, LogFile, in_words
 from runwatch.ingest.follow_part import Descriptors, Part
 from runwatch.ingest.follow_rotated import Key, after, copied, key_of, renamed
@@ -282,7 +283,7 @@ class Tail:
 
     def _found_plain(self, part: Part, descriptor: int) -> bool:
         head = os.pread(descriptor, HEAD, 0)
-        part.plain = bool(head) and is_plain(head)
+        part.plain = bool(head) and (is_plain(head) or bool(records.format_of(head)))
         if head and not part.plain:
             self._at_rest(part.path, Cursor(part.identity, part.offset))
         return part.plain

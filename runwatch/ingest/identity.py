@@ -25,3 +25,13 @@ def is_same(identity: str, descriptor: int) -> bool:
     if len(parts) != 4 or not parts[2].isdecimal():
         return False
     return identity_of(descriptor, min(int(parts[2]), HEAD)) == identity
+
+
+def is_head(identity: str, now: str, head: bytes) -> bool:
+    """Whether a file that is now identified as `now` and begins with `head` had this identity."""
+    parts = identity.split(".")
+    if len(parts) != 4 or not parts[2].isdecimal() or parts[:2] != now.split(".")[:2]:
+        return False
+    length = min(int(parts[2]), HEAD)
+    digest = blake2b(head[:length], digest_size=8).hexdigest()
+    return len(head) >= length and digest == parts[3]

@@ -18,6 +18,7 @@ SAMPLE = 1 << 14
 # Bell, backspace, escape and form feed are what terminals and progress bars print.
 CONTROLS = bytes({*range(1, 32), 127} - set(b"\a\b\t\n\v\f\r\x1b"))
 NUL_RUN = re.compile(rb"\0+")
+_MARKED = re.compile(rb"[:\w]{2,16} \{\"")  # `DLLL {"...` and the like: an object behind a mark
 
 
 @cache
@@ -70,7 +71,8 @@ def is_one_document(name: str, sample: bytes) -> bool:
         return False
     first, newline, _ = sample.lstrip().partition(b"\n")
     whole = newline or len(sample) < SAMPLE
-    return not (whole and first[:1] == b"{" and first.rstrip()[-1:] == b"}")
+    a_line = first[:1] == b"{" or _MARKED.match(first)
+    return not (whole and a_line and first.rstrip()[-1:] == b"}")
 
 
 def passed_over(path: str, wanted: str = "") -> str:

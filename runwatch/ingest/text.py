@@ -1,10 +1,11 @@
-"""Stored bytes to the bytes of text: decompressed, and UTF-16 turned into UTF-8."""
+"""Stored bytes to the bytes of text: decompressed, UTF-16 turned into UTF-8, records into JSON."""
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from runwatch.errors import InputError
+from runwatch.ingest import records
 from runwatch.ingest.compressed import LONGEST_MAGIC, Read, decompress, format_of
 
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -12,7 +13,9 @@ WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 def is_plain(head: bytes) -> bool:
     """Whether the stored bytes are the text, so that a position in one is one in the other."""
-    return not format_of(head[:LONGEST_MAGIC]) and not head.startswith(WIDE_MARKS)
+    if format_of(head[:LONGEST_MAGIC]) or head.startswith(WIDE_MARKS):
+        return False
+    return not records.format_of(head)
 
 
 def texts(
@@ -30,7 +33,12 @@ def texts(
     it, `size`). Raises InputError at a break, after all that was readable before it.
     """
     name = format_of(head[:LONGEST_MAGIC])
-    pieces = decompress(read, name, seek) if name else iter(lambda: read(size), b"")
+    if name:
+        pieces = decompress(read, name, seek)
+    elif kind := records.format_of(head):
+        pieces = records.translated(read, kind, size)
+    else:
+        pieces = iter(lambda: read(size), b"")
     return _gathered(_as_utf8(pieces), least or size)
 
 

@@ -72,11 +72,22 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
         inner.time = time if inner.time is None else inner.time
         return inner
     found = _Found()
+    if "elapsedtime" in value and isinstance(value.get("step"), list | tuple):
+        value = _placed(value, found)
     named = next((value[k] for k in _NAME_KEYS if isinstance(value.get(k), str)), None)
     if named is not None and _numeric(value.get("value")):
         value = {named if k == "value" else k: v for k, v in value.items() if k not in _NAME_KEYS}
     _flatten("", value, found, names)
     return Unwrapped(_record(before, found, names), time=time)
+
+
+def _placed(value: dict[str, Any], found: _Found) -> dict[str, Any]:
+    """DLLogger's `step`: epoch, iteration within it, and finer ones; empty for the whole run."""
+    parts = [part for part in value["step"] if _numeric(part)]
+    found.epoch = float(parts[0]) if parts else None
+    if len(parts) > 1:
+        found.step, found.step_claim = finite(float(parts[1])), 1
+    return {key: part for key, part in value.items() if key not in ("step", "elapsedtime")}
 
 
 _NAMED_VALUE = re.compile(r"(?::::MLL (\d+\.\d+) |^)([\w./-]+): ?$")

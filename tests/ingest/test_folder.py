@@ -76,7 +76,7 @@ def test_what_is_followed_has_the_names_of_what_is_read(
 def test_what_is_no_log_is_passed_over_and_told(tmp_path: Path) -> None:
     """Weights, images, sources, settings and data lie beside logs; none is read, each is told."""
     write(tmp_path, "train.log", "empty.txt")
-    write(tmp_path, "train.py", "config.yaml", "model.pt", ".hidden", "run/events.out.tfevents.17")
+    write(tmp_path, "train.py", "config.yaml", "model.pt", ".hidden", "wandb-summary.json")
     write(tmp_path, "settings.json", data=b'{\n  "lr": 1e-4\n}\n')
     write(tmp_path, "metrics.json", data=b'{"loss": 1.0}\n{"loss": 2.0}\n')
     write(tmp_path, "weights", data=b"\x80\x02\x8a\n" + bytes(50))
@@ -98,9 +98,9 @@ def test_what_is_no_log_is_passed_over_and_told(tmp_path: Path) -> None:
         Skipped("model.pt", "checkpoint or weights"),
         Skipped("pipe", "a pipe, socket or device"),
         Skipped("plug", "a pipe, socket or device"),
-        Skipped("run/events.out.tfevents.17", "event file of TensorBoard"),
         Skipped("settings.json", "a JSON document"),
         Skipped("train.py", "source code"),
+        Skipped("wandb-summary.json", "record of W&B"),
         Skipped("weights", "a pickle, as old PyTorch checkpoints are"),
     ]
 
