@@ -10,7 +10,6 @@ from runwatch.errors import RunwatchError
 from runwatch.ingest import gpu
 from runwatch.ingest.following import Following
 from runwatch.ingest.process import Process
-from runwatch.judgement import Ending, TerminalState
 from runwatch.repair import Elsewhere, Local
 from runwatch.target import Kind, Target
 from runwatch.vitals import Gpu
@@ -18,12 +17,6 @@ from runwatch.vitals import Gpu
 FAR = 5.0  # seconds between looks
 SOON = 0.05  # seconds between looks for what the source has not found yet
 GLANCE = 0.5  # seconds that one look at the GPUs may take
-_STATES = {
-    "CANCELLED": TerminalState.CANCELLED,
-    "PREEMPTED": TerminalState.CANCELLED,
-    "TIMEOUT": TerminalState.TIMEOUT,
-    "DEADLINE": TerminalState.TIMEOUT,
-}
 Look = Callable[[], Awaitable[list[gpu.Reading]]]
 
 
@@ -67,9 +60,8 @@ class Attendance:
             job = await source.look()
             state = "gone" if job.over else "running"
             code = 0 if job.state == "COMPLETED" else job.exit_code
-            body.adopt(Process(0, f"Slurm job {job.number}", state, code))
-            if job.state in _STATES:
-                body.said = Ending(_STATES[job.state], f"Slurm says {job.state}")
+            body.adopt(Process(0, job.title, state, code))
+            body.said = body.said or job.ending
         return process is not None or job is not None
 
     async def _gauge(self, source: Following) -> None:
@@ -97,7 +89,7 @@ def total(found: Sequence[gpu.Reading]) -> Gpu:
 
 def _body(target: Target) -> Local | Elsewhere | None:
     """The process behind a target: named, or whoever writes the file."""
-    if target.host or target.kind is Kind.SLURM:
+    if target.host or target.kind in (Kind.SLURM, Kind.WANDB, Kind.MLFLOW):
         return Elsewhere()
     if target.kind in (Kind.PID, Kind.PROC):
         return Local([])

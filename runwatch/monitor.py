@@ -191,6 +191,8 @@ class Watched:
                     watch.note(text)
                 told = len(source.events)
                 events += watch.reach(ok=source.reach.ok, note=source.reach.note)
+                if (said := getattr(source, "said", None)) is not None:
+                    watch.treatment.own = said  # a service knows best how its run ended
                 if (
                     not watch.over
                     and not watch.caught_up

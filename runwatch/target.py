@@ -13,6 +13,7 @@ _USER = r"(?:(?P<user>[^\s@:/]+)@)"
 _URL = re.compile(rf"ssh://{_USER}?{_HOST}(?::(?P<port>\d{{1,5}}))?(?P<path>/.*)?", re.DOTALL)
 _REMOTE = re.compile(rf"{_USER}{_HOST}:(?P<path>.+)", re.DOTALL)
 _BARE = re.compile(rf"{_HOST}:(?P<path>[/~].*)", re.DOTALL)  # a host of ~/.ssh/config
+_WANDB_PAGE = re.compile(r"https?://[^/]+/([^/]+/[^/]+)/(?:runs/)?(?=[^/]+$)")
 _ACCOUNT = re.compile(rf"(?:ssh://)?{_USER}?{_HOST}(?::(?P<port>\d{{1,5}}))?/?")
 
 
@@ -27,6 +28,8 @@ class Kind(StrEnum):
     PID = "pid"
     PROC = "proc"
     SLURM = "slurm"
+    WANDB = "wandb"
+    MLFLOW = "mlflow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,9 @@ class Target:
     """One run, as named: `text` is what was typed, `path` the same with `~` expanded.
 
     For a process or a job, `path` is its id or name. `host` is empty for this machine; `user` and
-    `port` are empty and 0 where the settings of ssh say them. A `~` on another host stays.
+    `port` are empty and 0 where the settings of ssh say them. A `~` on another host stays. For a
+    run that a service keeps, `service` is the service's address, empty where its own settings
+    say it, and `beside` the log that is read while it does not answer.
     """
 
     kind: Kind
@@ -43,6 +48,8 @@ class Target:
     host: str = ""
     user: str = ""
     port: int = 0
+    service: str = ""
+    beside: "Target | None" = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -104,6 +111,29 @@ class Target:
         if not re.fullmatch(r"\d+(_\d+)?(\+\d+)?", job):
             raise UsageError(f"{job} is no id of a Slurm job", hint="write --slurm 123 or 123_4")
         return cls._beside(Kind.SLURM, job, account)
+
+    @classmethod
+    def of_wandb(cls, run: str, *, project: str = "", beside: "Target | None" = None) -> Self:
+        """A run of Weights & Biases: entity/project/run, or its id within `project`.
+
+        `project` is entity/project. The address of a run's page will do as well.
+        """
+        path = _WANDB_PAGE.sub(r"\1/", run.partition("?")[0]).strip("/")
+        if "/" not in path and project:
+            path = f"{project.strip('/')}/{path}"
+        if len(path.split("/")) != 3 or not all(path.split("/")):
+            raise UsageError(
+                f"{run} names no run of W&B",
+                hint="write --wandb ENTITY/PROJECT/RUN, or set WANDB_ENTITY and WANDB_PROJECT",
+            )
+        return cls(Kind.WANDB, f"--wandb {path}", path, beside=beside)
+
+    @classmethod
+    def of_mlflow(cls, run: str, *, uri: str = "", beside: "Target | None" = None) -> Self:
+        """A run of MLflow by its id, at the tracking server of this address."""
+        if not re.fullmatch(r"[\w-]{1,256}", run):
+            raise UsageError(f"{run} is no id of a run of MLflow", hint="write --mlflow 0123abcd…")
+        return cls(Kind.MLFLOW, f"--mlflow {run}", run, service=uri, beside=beside)
 
     @classmethod
     def _beside(cls, kind: Kind, what: str, account: str) -> Self:

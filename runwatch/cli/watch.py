@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ EXAMPLES = """\
   runwatch watch train.log --restart-cmd './start.sh --resume'
   runwatch watch me@gpu-box:runs/7/train.log me@gpu-box:runs/8/train.log
   runwatch watch --proc train.py
+  runwatch watch --wandb team/project/run-id --log me@gpu-box:runs/7/train.log
+  runwatch watch --mlflow 0123abcd --tracking-uri http://mlflow:5000
   torchrun train.py 2>&1 | runwatch watch - --tee
 """
 _KINDS = ("restart", "kill-restart", "cancel")
@@ -44,6 +47,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--proc", metavar="NAME", action="append", default=[], help="the same, by its command")
     add("--slurm", metavar="ID", action="append", default=[], help="the output of a Slurm job")
     add("--host", metavar="USER@HOST", default="", help="where --pid, --proc and --slurm are")
+    add_services(parser, several=True)
+    add(
+        "--log", metavar="TARGET", help="read this while the service of --wandb or --mlflow is away"
+    )
     add("--once", action="store_true", help="one look, then the answer")
     add("--json", action="store_true", help="events as they happen, one JSON object a line")
     add("--interval", metavar="S", type=float, default=30.0, help="seconds between reports (30)")
@@ -83,7 +90,10 @@ def _targets(options: argparse.Namespace) -> "list[Target]":
         *(Target.of_pid(pid, options.host) for pid in options.pid),
         *(Target.of_proc(name, options.host) for name in options.proc),
         *(Target.of_slurm(job, options.host) for job in options.slurm),
+        *services(options, options.log),
     ]
+    if options.log and not any(target.beside for target in named):
+        raise UsageError("--log goes with --wandb or --mlflow", hint="name a log as TARGET itself")
     return named or [Target.parse(_asked(options))]
 
 

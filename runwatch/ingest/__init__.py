@@ -3,15 +3,19 @@
 from importlib import import_module
 
 from runwatch.ingest.source import Skipped, Source
-from runwatch.target import Target
+from runwatch.target import Kind, Target
 
 __all__ = ["Skipped", "Source", "open_source"]
 
 
 def open_source(target: Target) -> Source:
-    """The source for a target: `open` of the module named after its kind.
+    """The source for a target: `open_target` of the module named after its kind.
 
     Raises InputError where there is nothing to read, before anything is read.
     """
-    source: Source = import_module(f"runwatch.ingest.{target.kind}").open_target(target)
+    module = _MODULES.get(target.kind, str(target.kind))
+    source: Source = import_module(f"runwatch.ingest.{module}").open_target(target)
     return source
+
+
+_MODULES = {Kind.WANDB: "service", Kind.MLFLOW: "service"}

@@ -75,4 +75,6 @@ _MODULES = {
     Kind.STANDARD_INPUT: "pipe",
     Kind.PID: "process_follow",
     Kind.PROC: "process_follow",
+    Kind.WANDB: "service_follow",
+    Kind.MLFLOW: "service_follow",
 }

@@ -17,6 +17,7 @@ from runwatch.errors import InputError, UsageError
 from runwatch.ingest.following import Following, Reach
 from runwatch.ingest.process_shell import Run, here
 from runwatch.ingest.ssh import Host
+from runwatch.judgement import Ending, TerminalState
 from runwatch.target import Kind, Target
 
 _FIELD = re.compile(r"(?:^|\s)(\w[\w:/-]*)=")
@@ -25,6 +26,12 @@ _OVER = frozenset((
     "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL",
     "DEADLINE", "PREEMPTED", "REVOKED", "SPECIAL_EXIT",
 ))  # fmt: skip
+_STATES = {
+    "CANCELLED": TerminalState.CANCELLED,
+    "PREEMPTED": TerminalState.CANCELLED,
+    "TIMEOUT": TerminalState.TIMEOUT,
+    "DEADLINE": TerminalState.TIMEOUT,
+}
 _PLACE = re.compile(r"%(\d*)([%AaJjNnsTtuxb])")
 
 
@@ -50,6 +57,17 @@ class Job:
     def over(self) -> bool:
         """Whether it will print nothing more."""
         return self.state in _OVER
+
+    @property
+    def title(self) -> str:
+        """What it is called in reports."""
+        return f"Slurm job {self.number}"
+
+    @property
+    def ending(self) -> Ending | None:
+        """How it ended, where that was the scheduler's doing."""
+        state = _STATES.get(self.state)
+        return None if state is None else Ending(state, f"Slurm says {self.state}")
 
     @property
     def logs(self) -> list[str]:

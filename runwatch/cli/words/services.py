@@ -1,0 +1,123 @@
+"""Runs that a tracking service keeps, as they are named on the command line."""
+
+import argparse
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runwatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from runwatch.target import Target
+
+NOTES = ("CLAUDE.md", "AGENTS.md")
+"""Files of the working folder in which a project tells its tools where its runs are."""
+
+_PARTS = ("entity", "project")
+_NOTED = re.compile(
+    r"^[\s>#|*+-]*(?:export\s+)?[`*\"']*WANDB[_ -]?(?P<part>ENTITY|PROJECT)[`*\"']*\s*"
+    r"(?:\([^)\n]*\)\s*)?[:=|]\s*[`*\"'<]*(?P<value>[\w.-]+(?:/[\w.-]+)?)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def add_services(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The options that name such runs; `several` where more than one can be named."""
+    add = parser.add_argument
+    more = {"action": "append", "default": []} if several else {}
+    add("--wandb", metavar="RUN", help="a run of W&B: entity/project/run, or its id", **more)  # type: ignore[arg-type]
+    add("--wandb-project", metavar="ENTITY/PROJECT", default="",
+        help="where a bare id of --wandb is (WANDB_ENTITY, WANDB_PROJECT, their settings file, "
+        "CLAUDE.md)")  # fmt: skip
+    add("--mlflow", metavar="RUN", help="a run of MLflow, by its id", **more)  # type: ignore[arg-type]
+    add("--tracking-uri", metavar="URI", default="", help="its server (MLFLOW_TRACKING_URI)")
+
+
+def services(options: argparse.Namespace, log: str | None = None) -> "list[Target]":
+    """The runs that were named, each with the log to read while its service does not answer."""
+    from runwatch.target import Kind, Target
+
+    beside = Target.parse(log) if log else None
+    if beside is not None and beside.kind is Kind.STANDARD_INPUT:
+        raise UsageError("--log names no pipe", hint="a file, folder or user@host:/path")
+    uri = options.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
+    named = [
+        *(
+            Target.of_wandb(run, project=_project(options, run), beside=beside)
+            for run in _listed(options.wandb)
+        ),
+        *(Target.of_mlflow(run, uri=uri, beside=beside) for run in _listed(options.mlflow)),
+    ]
+    if options.mlflow and not uri:
+        raise UsageError(
+            "--mlflow needs its server",
+            hint="--tracking-uri http://host:5000, or MLFLOW_TRACKING_URI",
+        )
+    if options.tracking_uri and not options.mlflow:
+        raise UsageError("--tracking-uri goes with --mlflow", hint="name the run: --mlflow RUN")
+    return named
+
+
+def _listed(named: list[str] | str | None) -> list[str]:
+    return named if isinstance(named, list) else [named] if named else []
+
+
+def _project(options: argparse.Namespace, run: str) -> str:
+    """entity/project for a bare id; "" where nothing says both, or the run itself does."""
+    if "/" in run:
+        return ""
+    found: dict[str, str] = {}
+    for said in _said(options.wandb_project, os.environ, Path.cwd()):
+        for part in _PARTS:
+            if said.get(part):
+                found.setdefault(part, said[part])
+    return f"{found['entity']}/{found['project']}" if len(found) == len(_PARTS) else ""
+
+
+def _said(option: str, environment: Mapping[str, str], folder: Path) -> Iterator[Mapping[str, str]]:
+    """What each place says of entity and project, the one that counts most first."""
+    yield _split(option)
+    yield {part: environment.get(f"WANDB_{part.upper()}", "") for part in _PARTS}
+    config = environment.get("WANDB_CONFIG_DIR") or Path.home() / ".config" / "wandb"
+    for path in (folder / "wandb" / "settings", Path(config) / "settings"):
+        yield _settings(path)
+    for name in NOTES:
+        yield _noted(_text(folder / name))
+
+
+def _settings(path: Path) -> Mapping[str, str]:
+    """W&B's own settings file, in sections."""
+    from configparser import Error, RawConfigParser
+
+    parser = RawConfigParser()
+    try:
+        parser.read_string(_text(path))
+    except Error:
+        return {}
+    return dict(parser["default"]) if parser.has_section("default") else {}
+
+
+def _noted(text: str) -> Mapping[str, str]:
+    """`WANDB_PROJECT: name` and the like in a note, as a list item, code or assignment."""
+    found: dict[str, str] = {}
+    for match in _NOTED.finditer(text):
+        part, value = match["part"].lower(), match["value"]
+        if "/" in value:
+            found = {**_split(value), **found}
+        else:
+            found.setdefault(part, value)
+    return found
+
+
+def _split(both: str) -> Mapping[str, str]:
+    entity, _, project = both.strip("/").rpartition("/")
+    return {"entity": entity, "project": project}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")[: 1 << 20]
+    except OSError:
+        return ""

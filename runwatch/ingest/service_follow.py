@@ -1,0 +1,172 @@
+"""Runs that a tracking service keeps, followed: asked again and again for what is new."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.errors import UnreachableError
+from runwatch.ingest.following import Following, Reach
+from runwatch.ingest.service import Place, Seen, Service, Tracked, service_of
+from runwatch.judgement import Ending
+from runwatch.target import Target
+
+_TURN = 5.0  # seconds between questions
+_LONGEST = 60.0  # the same while there is no answer
+_T = TypeVar("_T")
+
+
+def open_following(target: Target, *, clock: Callable[[], float] = time.time) -> Following:
+    """Follow a run at its service, with the log beside it to fall back on."""
+    tracking = Tracking(service_of(target), str(target.kind), clock=clock)
+    log = target.beside
+    if log is None:
+        return tracking
+    from runwatch.ingest import following
+    from runwatch.ingest.fallback import Fallback
+
+    return Fallback(tracking, lambda: following.open_following(log, clock=clock), str(log))
+
+
+class Tracking:
+    """The history of a run as it grows: see `Following`. `job` is the run as it was seen last.
+
+    Questions are asked by a thread of their own, so that time passes for the reader whatever the
+    network does. No answer is no end: it is asked again, and goes on behind what was given.
+    """
+
+    def __init__(
+        self, service: Service, kind: str, *, clock: Callable[[], float] = time.time,
+        turn: float = _TURN,
+    ) -> None:  # fmt: skip
+        self.job: Tracked | None = None
+        self.events: list[str] = []
+        self.reach = Reach(True, "", clock())
+        self._service, self._kind, self._clock, self._turn = service, kind, clock, turn
+        self._closed = asyncio.Event()
+        self._asked_before = False  # before the first answer nobody knows whether it is quiet
+        self._last = Chunk(Stream("history", None, kind), b"", 0)
+
+    def streams(self) -> list[Stream]:
+        """The one stream."""
+        return [self._last.stream]
+
+    async def close(self) -> None:
+        """Stop; a question that waits for its answer is left alone."""
+        self._closed.set()
+
+    @property
+    def said(self) -> Ending | None:
+        """How the run ended, by the service's word."""
+        return None if self.job is None else self.job.ending
+
+    async def look(self) -> Tracked:
+        """The run as it was seen last, as who stands beside the log wants it."""
+        assert self.job is not None
+        return self.job
+
+    async def chunks(self, cursors: Mapping[str, Cursor], *, quiet: float) -> AsyncIterator[Chunk]:
+        """What the service has behind the cursor, and whatever is logged from now on."""
+        place, pause = Place(self._service, self._kind, cursors), self._turn
+        self._last = place.after(b"", place.seen)
+        while not self._closed.is_set():
+            try:
+                async for chunk in self._asked(place, quiet):
+                    self._last = chunk
+                    yield chunk
+            except UnreachableError as error:
+                self._lost(error)
+                self._asked_before = True
+                pause = min(2 * pause, _LONGEST)
+            else:
+                pause = self._turn
+            async for chunk in self._rest(pause, quiet):
+                yield chunk
+
+    async def _asked(self, place: Place, quiet: float) -> AsyncIterator[Chunk]:
+        """One round: how the run is, and what it has logged since."""
+        job: Tracked | None = None
+        async for step in self._waited(self._service.look, quiet):
+            if isinstance(step, Chunk):
+                yield step
+            else:
+                job = step
+        pages = self._service.pages(place.seen)
+        while not self._closed.is_set():
+            page: tuple[bytes, Seen] | None = None
+            async for told in self._waited(lambda: next(pages, None), quiet):
+                if isinstance(told, Chunk):
+                    yield told
+                else:
+                    page = told
+            if page is None:
+                break
+            yield place.after(*page)
+        self._answered(job)
+
+    async def _waited(self, ask: Callable[[], _T], quiet: float) -> AsyncIterator[_T | Chunk]:
+        """The answer to a question, after empty chunks while it takes its time."""
+        asking = _in_thread(ask)
+        while not asking.done():
+            await asyncio.wait({asking}, timeout=quiet)
+            if self._closed.is_set() and not asking.done():
+                return
+            if not asking.done() and self._asked_before:
+                yield self._nothing()
+        yield asking.result()
+
+    async def _rest(self, pause: float, quiet: float) -> AsyncIterator[Chunk]:
+        """Wait for the next round."""
+        until = time.monotonic() + pause
+        while not self._closed.is_set() and (left := until - time.monotonic()) > 0:
+            yield self._nothing()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(quiet, left)):
+                    await self._closed.wait()
+
+    def _nothing(self) -> Chunk:
+        end = self._last.offset + len(self._last.data)
+        return Chunk(self._last.stream, b"", end, self._last.identity)
+
+    def _answered(self, job: Tracked | None) -> None:
+        if job is None:
+            return
+        self._asked_before = True
+        if not self.reach.ok:
+            self.events.append(f"{self._service.title} is reachable again")
+        if self.job is None:
+            about = f" ({job.name})" if job.name else ""
+            self.events.append(f"{job.title}{about} is {job.state}" + f" {job.url}".rstrip())
+        elif self.job.state != job.state:
+            self.events.append(f"{job.title} is {job.state}")
+        self.job, self.reach = job, Reach(True, "", self._clock())
+
+    def _lost(self, error: UnreachableError) -> None:
+        since = time.strftime("%H:%M:%S", time.localtime(self.reach.at))
+        words = str(error).removesuffix("; state unknown")
+        hint = f" ({error.hint})" if error.hint else ""
+        self.reach = Reach(False, f"{words}{hint}, since {since}, state unknown", self.reach.at)
+
+
+def _in_thread(ask: Callable[[], _T]) -> "asyncio.Future[_T]":
+    """Run a question in a thread that nobody waits for at the end of the program."""
+    loop = asyncio.get_running_loop()
+    asking: asyncio.Future[_T] = loop.create_future()
+
+    def settle(setter: Callable[[Any], None], told: Any) -> None:
+        if not asking.done():
+            setter(told)
+
+    def run() -> None:
+        try:
+            setter, told = asking.set_result, ask()
+        except BaseException as error:
+            setter, told = asking.set_exception, error  # type: ignore[assignment]
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, setter, told)
+
+    threading.Thread(target=run, daemon=True, name="service").start()
+    return asking

@@ -1,0 +1,147 @@
+"""Runs of Weights & Biases, through the public API of their own client."""
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from runwatch.errors import InputError, RunwatchError, UsageError
+from runwatch.ingest.rows import row
+from runwatch.ingest.service import Seen, Tracked, ending_of, total_of, unreachable
+from runwatch.ingest.wandb_file import history_row
+from runwatch.judgement import TerminalState
+from runwatch.target import Target
+
+_STATES = {
+    "finished": TerminalState.SUCCEEDED,
+    "failed": TerminalState.FAILED,
+    "crashed": TerminalState.FAILED,  # its client has not been heard of for minutes
+    "killed": TerminalState.CANCELLED,
+    "preempted": TerminalState.CANCELLED,
+}
+_QUIETLY = {"WANDB_SILENT": "true", "WANDB_CONSOLE": "off"}
+_PAGE = 10_000  # steps in an answer
+_PATIENCE = 20  # seconds that an answer may take
+_LOGIN = "log in again with `wandb login`, or set WANDB_API_KEY"
+_DENIED = ("401", "403", "permission", "unauthorized", "authenticat", "api key", "api_key", "login")
+
+
+class Service:
+    """See `service.Service`. The target's path is entity/project/run."""
+
+    def __init__(self, target: Target) -> None:
+        self.title = f"W&B run {target.path}"
+        self._path, self._base = target.path, target.service
+        self._api: Any = None
+
+    def look(self) -> Tracked:
+        """The run's state, configuration and summary."""
+        return self._tracked(self._asked(self._run))
+
+    def pages(self, seen: Seen) -> Iterator[tuple[bytes, Seen]]:
+        """The rows of history from the step behind the last one that was seen."""
+        run = self._asked(self._run)
+        total = total_of(self._settings(run))
+        step = int(seen.get("step", -1))
+        scan = self._asked(lambda: iter(run.scan_history(min_step=step + 1, page_size=_PAGE)))
+        lines: list[bytes] = []
+        while (found := self._asked(lambda: next(scan, None))) is not None:
+            at = found.get("_step")
+            if not isinstance(at, int | float) or at <= step:
+                continue
+            step = int(at)
+            time = found.get("_timestamp")
+            beside = {} if total is None else {"max_steps": total}
+            time = time if isinstance(time, int | float) else None
+            lines.append(history_row(step, time, {**_numbers(found), **beside}))
+            if len(lines) >= _PAGE:
+                yield b"".join(lines), {"step": step}
+                lines.clear()
+        if lines:
+            yield b"".join(lines), {"step": step}
+        if self._tracked(run).over and not seen.get("summary"):
+            final = _beside(run)
+            text = row(step, None, final) if final and step >= 0 else b""
+            yield text, {"step": step, "summary": True}
+
+    def _run(self) -> Any:
+        run = self._client().run(self._path)
+        run.load(force=True)
+        return run
+
+    def _tracked(self, run: Any) -> Tracked:
+        state = str(run.state)
+        return Tracked(
+            self.title, state, ending_of(_STATES, state, "W&B"), str(run.name or ""), str(run.url),
+            self._settings(run), _flat(dict(run.summary_metrics or {})),
+        )  # fmt: skip
+
+    def _settings(self, run: Any) -> dict[str, Any]:
+        return {key: value for key, value in dict(run.config).items() if not key.startswith("_")}
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        """An answer of the client; its errors as ours."""
+        try:
+            return ask()
+        except RunwatchError:
+            raise
+        except Exception as error:  # of the client and of all that it calls
+            raise self._told_as_ours(error) from error
+
+    def _told_as_ours(self, error: Exception) -> RunwatchError:
+        self._api = None  # its connection may be of no more use
+        words = str(error)
+        if "Could not find run" in words or "not found" in words:
+            hint = "is it entity/project/run-id, and may this login see it?"
+            return InputError(f"W&B knows no run {self._path}", hint=hint)
+        denied = any(word in words.lower() for word in _DENIED)
+        return unreachable("W&B", error, _LOGIN if denied else "")
+
+    def _client(self) -> Any:
+        if self._api is None:
+            for name, value in _QUIETLY.items():
+                os.environ.setdefault(name, value)
+            try:
+                import wandb
+            except ImportError as error:
+                raise UsageError(
+                    "--wandb needs W&B's client", hint="pip install 'runwatch[wandb]'"
+                ) from error
+            overrides = {"base_url": self._base} if self._base else None
+            self._api = wandb.Api(overrides, timeout=_PATIENCE)
+        return self._api
+
+
+_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def _numbers(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose numbers that JSON does not know are numbers again."""
+    return {
+        key: _WORDS.get(value, value) if isinstance(value, str) else value
+        for key, value in found.items()
+    }
+
+
+def _beside(run: Any) -> dict[str, Any]:
+    """What the summary of a run says that no row of its history does: best and final results."""
+    known = run.history_keys or {}
+    logged = set(known.get("keys", {})) if isinstance(known, Mapping) else set()
+    return {
+        key: value
+        for key, value in _numbers(_flat(dict(run.summary_metrics or {}))).items()
+        if key not in logged and not key.startswith("_") and isinstance(value, int | float)
+        and not isinstance(value, bool)
+    }  # fmt: skip
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Nested names joined with a dot, as W&B names them in its history."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            if "_type" not in value:
+                found |= _flat(value, f"{before}{key}.")
+        else:
+            found[f"{before}{key}"] = value
+    return found
