@@ -22,7 +22,7 @@ from runwatch.finding import Finding
 from runwatch.ingest import open_source
 from runwatch.ingest.cited import cited
 from runwatch.ingest.following import Following, open_following
-from runwatch.judgement import Decision, Ending, Judgement, TerminalState
+from runwatch.judgement import OPEN, Decision, Ending, Judgement, TerminalState
 from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import Analysis, resumable
 from runwatch.recent import Recent
@@ -115,7 +115,8 @@ async def _live(
             "is unknown",
             hint="it is tried again at the next check",
         )
-    seen = _of(analysis.finish(cite=recent.cite, ending=_goes_on))
+    said = getattr(source, "said", None)  # a service knows best how its run ended
+    seen = _of(analysis.finish(cite=recent.cite, ending=lambda told: _goes_on(told, said)))
     return replace(seen, notes=(*seen.notes, *source.events[-3:]))
 
 
@@ -142,8 +143,10 @@ async def _up_to_now(source: Following, chunks: AsyncIterator[Chunk]) -> AsyncIt
         settled, asked = answered, asked if known else source.reach.at
 
 
-def _goes_on(told: Ending) -> Ending:
-    """A log that is followed may go on, unless it says how it ended."""
+def _goes_on(told: Ending, said: Ending | None) -> Ending:
+    """A log that is followed may go on, unless it or its service says how it ended."""
+    if said is not None and told.state in OPEN:
+        return said
     if told.state is TerminalState.UNKNOWN:
         return Ending(TerminalState.RUNNING, "more may be written")
     return told

@@ -191,6 +191,7 @@ class Watched:
                     watch.note(text)
                 told = len(source.events)
                 events += watch.reach(ok=source.reach.ok, note=source.reach.note)
+                watch.answered = getattr(source, "answered", None)
                 if (said := getattr(source, "said", None)) is not None:
                     watch.treatment.own = said  # a service knows best how its run ended
                 if (

@@ -58,6 +58,7 @@ class Watch:
         self.began = self.clock()
         self.over = self.caught_up = False
         self.unreachable = self.unstored = ""
+        self.answered: float | None = None  # up to when silence is the run's own, if asked for it
         self.pulse, self.recent, self.standing = Pulse(), Recent(), Standing()
         self.treatment = Treatment(
             self.target, self.analysis, self.standing, self.clock, self.allowed, self.body,
@@ -163,7 +164,9 @@ class Watch:
             self._looked = now
             events += self.treatment.look(now)
             if self._ending.state in OPEN and not self.unreachable:
-                self._dirty |= self.analysis.tick(now, 2 * self.cadence.interval, lives=self._lives)
+                known = now if self.answered is None else min(now, self.answered)
+                patience = 2 * self.cadence.interval
+                self._dirty |= self.analysis.tick(known, patience, lives=self._lives)
         judging = self._dirty and now - self._evaluated >= self._pause
         if judging or self.standing.ripe(now):
             events += self._evaluate(now)

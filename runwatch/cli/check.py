@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ EXAMPLES = """\
   runwatch check train.log --baseline loss=2.1,acc=0.7
   runwatch check train.log --reference last-good-run --json
   runwatch check me@gpu-box:runs/7/train.log --due
+  runwatch check --wandb team/project/run-id --log me@gpu-box:runs/7/train.log
   runwatch check train.log --on-stop kill --notes NOTES.md --install-timer
   runwatch check train.log --remove-timer
 """
@@ -47,6 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--proc", metavar="NAME", help="the same, by its command")
     add("--slurm", metavar="ID", help="the output of a Slurm job")
     add("--host", metavar="USER@HOST", default="", help="where --pid, --proc and --slurm are")
+    add_services(parser)
     add("--log", metavar="TARGET", help="read this where TARGET is out of reach")
     add("--baseline", metavar="M=X,…", default="", help="metrics it should reach: loss=2.1,acc=0.7")
     add("--reference", metavar="RUN", default="", help="a run of the history, at the same step")
@@ -119,6 +122,7 @@ def _target(options: argparse.Namespace) -> "Target":
         *([Target.of_pid(options.pid, options.host)] if options.pid is not None else []),
         *([Target.of_proc(options.proc, options.host)] if options.proc is not None else []),
         *([Target.of_slurm(options.slurm, options.host)] if options.slurm is not None else []),
+        *services(options),
     ]
     if len(named) != 1:
         what = "no target to check" if not named else "one target at a time"

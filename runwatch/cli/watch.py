@@ -48,9 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--slurm", metavar="ID", action="append", default=[], help="the output of a Slurm job")
     add("--host", metavar="USER@HOST", default="", help="where --pid, --proc and --slurm are")
     add_services(parser, several=True)
-    add(
-        "--log", metavar="TARGET", help="read this while the service of --wandb or --mlflow is away"
-    )
+    add("--log", metavar="TARGET", help="read this while that service does not answer")
     add("--once", action="store_true", help="one look, then the answer")
     add("--json", action="store_true", help="events as they happen, one JSON object a line")
     add("--interval", metavar="S", type=float, default=30.0, help="seconds between reports (30)")

@@ -37,6 +37,11 @@ class Fallback:
         return self._service.job
 
     @property
+    def answered(self) -> float | None:
+        """Up to when silence is the run's own; a log that is read is asked all the time."""
+        return self._service.answered if self._log is None else None
+
+    @property
     def said(self) -> Ending | None:
         """How the run ended, by its service's word."""
         return self._service.said

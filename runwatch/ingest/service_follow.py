@@ -32,7 +32,8 @@ def open_following(target: Target, *, clock: Callable[[], float] = time.time) ->
 
 
 class Tracking:
-    """The history of a run as it grows: see `Following`. `job` is the run as it was seen last.
+    """The history of a run as it grows: see `Following`. `job` is the run as it was seen last,
+    `answered` when that was: what is silent since is the service, not the run.
 
     Questions are asked by a thread of their own, so that time passes for the reader whatever the
     network does. No answer is no end: it is asked again, and goes on behind what was given.
@@ -43,6 +44,7 @@ class Tracking:
         turn: float = _TURN,
     ) -> None:  # fmt: skip
         self.job: Tracked | None = None
+        self.answered = time.monotonic()  # when the last full answer was asked for
         self.events: list[str] = []
         self.reach = Reach(True, "", clock())
         self._service, self._kind, self._clock, self._turn = service, kind, clock, turn
@@ -89,6 +91,7 @@ class Tracking:
     async def _asked(self, place: Place, quiet: float) -> AsyncIterator[Chunk]:
         """One round: how the run is, and what it has logged since."""
         job: Tracked | None = None
+        asked = time.monotonic()
         async for step in self._waited(self._service.look, quiet):
             if isinstance(step, Chunk):
                 yield step
@@ -105,7 +108,7 @@ class Tracking:
             if page is None:
                 break
             yield place.after(*page)
-        self._answered(job)
+        self._answered(job, asked)
 
     async def _waited(self, ask: Callable[[], _T], quiet: float) -> AsyncIterator[_T | Chunk]:
         """The answer to a question, after empty chunks while it takes its time."""
@@ -131,9 +134,10 @@ class Tracking:
         end = self._last.offset + len(self._last.data)
         return Chunk(self._last.stream, b"", end, self._last.identity)
 
-    def _answered(self, job: Tracked | None) -> None:
+    def _answered(self, job: Tracked | None, asked: float) -> None:
         if job is None:
             return
+        self.answered = asked
         self._asked_before = True
         if not self.reach.ok:
             self.events.append(f"{self._service.title} is reachable again")

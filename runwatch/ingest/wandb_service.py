@@ -21,9 +21,8 @@ _STATES = {
 }
 _QUIETLY = {"WANDB_SILENT": "true", "WANDB_CONSOLE": "off"}
 _PAGE = 10_000  # steps in an answer
-_PATIENCE = 20  # seconds that an answer may take
 _LOGIN = "log in again with `wandb login`, or set WANDB_API_KEY"
-_DENIED = ("401", "403", "permission", "unauthorized", "authenticat", "api key", "api_key", "login")
+_DENIED = ("401", "403", "permission", "unauthorized", "authenticat", "logged in", "login")
 
 
 class Service:
@@ -53,7 +52,8 @@ class Service:
             time = found.get("_timestamp")
             beside = {} if total is None else {"max_steps": total}
             time = time if isinstance(time, int | float) else None
-            lines.append(history_row(step, time, {**_numbers(found), **beside}))
+            values = dict(sorted(_numbers(found).items()))  # the client gives them in any order
+            lines.append(history_row(step, time, {**values, **beside}))
             if len(lines) >= _PAGE:
                 yield b"".join(lines), {"step": step}
                 lines.clear()
@@ -108,7 +108,7 @@ class Service:
                     "--wandb needs W&B's client", hint="pip install 'runwatch[wandb]'"
                 ) from error
             overrides = {"base_url": self._base} if self._base else None
-            self._api = wandb.Api(overrides, timeout=_PATIENCE)
+            self._api = wandb.Api(overrides)  # WANDB_HTTP_TIMEOUT says how long it waits
         return self._api
 
 

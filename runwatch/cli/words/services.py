@@ -51,10 +51,8 @@ def services(options: argparse.Namespace, log: str | None = None) -> "list[Targe
         *(Target.of_mlflow(run, uri=uri, beside=beside) for run in _listed(options.mlflow)),
     ]
     if options.mlflow and not uri:
-        raise UsageError(
-            "--mlflow needs its server",
-            hint="--tracking-uri http://host:5000, or MLFLOW_TRACKING_URI",
-        )
+        hint = "--tracking-uri http://host:5000, or MLFLOW_TRACKING_URI"
+        raise UsageError("--mlflow needs the address of its server", hint=hint)
     if options.tracking_uri and not options.mlflow:
         raise UsageError("--tracking-uri goes with --mlflow", hint="name the run: --mlflow RUN")
     return named
