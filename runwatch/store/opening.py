@@ -1,13 +1,14 @@
 """Open the history file for a moment: created if need be, waited for if another holds it.
 
 DuckDB lets one process write, or many read. A lock is met by trying again after a random pause,
-so that many writers do not march in step. What DuckDB or the disk says against it becomes a
-StoreError here.
+so that many writers do not march in step.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import runwatch
 from runwatch.errors import StoreError
+from runwatch.store.trouble import translated
+from runwatch.store.turn import headers, turn
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -39,46 +42,6 @@ ONE_AT_A_TIME = threading.Lock()
 # thread of this one that opened it the other way.
 BUSY = ("could not set lock", "used by another process", "different configuration")
 
-# (what DuckDB or the system says, what we say, what to do about it)
-TROUBLES = (
-    (
-        ("not a valid duckdb database", "is a directory"),
-        "is not a DuckDB database",
-        "move it away, or name another file with --db",
-    ),
-    (
-        ("no space left", "file too large", "quota exceeded", "could not write all bytes"),
-        "could not be written: the disk is full",
-        "free some space, or keep the history elsewhere with --db FILE or RUNWATCH_HOME",
-    ),
-    (
-        (
-            "permission denied",
-            "read-only file system",
-            "not a directory",
-            "operation not permitted",
-            "file exists",
-        ),
-        "cannot be opened here",
-        "name a file in a folder of yours with --db FILE, or set RUNWATCH_HOME",
-    ),
-    (
-        ("version number", "storage version", "newer version of duckdb"),
-        "was written by a newer DuckDB than this one",
-        "upgrade duckdb, or name another file with --db",
-    ),
-    (
-        ("wal does not match",),
-        "does not belong to the .wal file beside it",
-        "remove the .wal file: the history that it belongs to is gone",
-    ),
-    (
-        ("no locks available", "operation not supported"),
-        "lies where files cannot be locked",
-        "keep the history on a local disk, with --db FILE or RUNWATCH_HOME",
-    ),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -89,38 +52,41 @@ class Patience:
     sleep: Callable[[float], None] = time.sleep
     random: Callable[[], float] = random
 
-    def pauses(self) -> Iterator[None]:
-        """One item per try: the first at once, then after pauses of up to 0.1 s, until it ends."""
+    def tries(self) -> Iterator[bool]:
+        """One True per try: the first at once, then after pauses of up to 0.1 s, until it ends."""
         end, pause = self.clock() + self.seconds, 0.005
-        yield
+        yield True
         while (now := self.clock()) < end:
             self.sleep(min(pause * (0.5 + self.random()), end - now))
             pause = min(pause * 1.5, 0.1)
-            yield
+            yield True
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a history; a folder that may not be looked into is a StoreError."""
+    """Whether there is a history; an empty file is none yet. StoreError: nobody can tell."""
     try:
-        path.stat()
+        found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
         with translated(path):
             raise
-    return True
+    return found.st_size > 0 or not stat.S_ISREG(found.st_mode)
 
 
 @contextmanager
 def to_write(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
     """One transaction on the history, created if it is not there: all of it is kept or nothing."""
     with ONE_AT_A_TIME, translated(path):
-        if not is_there(path):
-            _create(path)
-        with _connected(path, patience, read_only=False) as connection:
-            connection.begin()
-            yield connection
-            connection.commit()
+        place, tries = path.resolve(), patience.tries()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with turn(place, tries, alone=True):
+            if not is_there(place):
+                _create(place)
+            with _connected(place, patience, tries, read_only=False) as connection:
+                connection.begin()
+                yield connection
+                connection.commit()
 
 
 @contextmanager
@@ -133,7 +99,11 @@ def to_read(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
 
     with ONE_AT_A_TIME, translated(path):
         if is_there(path):
-            with _connected(path, patience, read_only=True) as connection:
+            place, tries = path.resolve(), patience.tries()
+            with (
+                turn(place, tries, alone=False),
+                _connected(place, patience, tries, read_only=True) as connection,
+            ):
                 _shut(connection)
                 yield connection
         else:
@@ -154,52 +124,48 @@ def first_row(
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """What DuckDB and the system raise, as StoreErrors that name the file."""
-    import duckdb
-
-    try:
-        yield
-    except (duckdb.Error, OSError) as error:
-        said = str(error).lower()
-        for words, what, hint in TROUBLES:
-            if any(word in said for word in words):
-                raise StoreError(f"{path}: the history {what}", hint=hint) from error
-        first = str(error).partition("\n")[0]
-        raise StoreError(
-            f"{path}: the history failed: {first}",
-            hint="try again, or go on without it with --no-store",
-        ) from error
-
-
-@contextmanager
-def _connected(path: Path, patience: Patience, *, read_only: bool) -> Iterator[DuckDBPyConnection]:
-    connection = _connect(path, patience, read_only=read_only)
-    try:
-        connection.execute(UTC)
-        _check_version(connection, path)
-        yield connection
-    finally:
-        connection.close()
-
-
-def _connect(path: Path, patience: Patience, *, read_only: bool) -> DuckDBPyConnection:
-    import duckdb
-
-    said = ""
-    for _ in patience.pauses():
+def _connected(
+    path: Path, patience: Patience, tries: Iterator[bool], *, read_only: bool
+) -> Iterator[DuckDBPyConnection]:
+    with headers(path) as now:
+        connection, holder = _connect(path, tries, now, read_only=read_only)
+        if connection is None:
+            raise StoreError(
+                f"{path}: the history is in use by another process"
+                f"{f' (PID {holder})' if holder else ''}, for {patience.seconds:g} s already",
+                hint="wait for it to end, or name another file with --db",
+            )
         try:
-            return duckdb.connect(str(path), read_only=read_only)
-        except (duckdb.IOException, duckdb.ConnectionException) as error:
+            connection.execute(UTC)
+            _check_version(connection, path)
+            yield connection
+        finally:
+            connection.close()
+
+
+def _connect(
+    path: Path, tries: Iterator[bool], headers_now: Callable[[], bytes], *, read_only: bool
+) -> tuple[DuckDBPyConnection | None, str]:
+    """A connection that knows the file as it is; or, when all tries are used up, who has it."""
+    import duckdb
+
+    holder = ""
+    while True:
+        before = headers_now()
+        try:
+            connection = duckdb.connect(str(path), read_only=read_only)
+        except duckdb.Error as error:
             said = str(error)
-            if not any(word in said.lower() for word in BUSY):
+            if any(word in said.lower() for word in BUSY):
+                holder = said.partition("(PID ")[2].partition(")")[0]
+            elif headers_now() == before:
                 raise
-    holder = said.partition("(PID ")[2].partition(")")[0]
-    raise StoreError(
-        f"{path}: the history is in use by another process"
-        f"{f' (PID {holder})' if holder else ''}, for {patience.seconds:g} s already",
-        hint="wait for it to end, or name another file with --db",
-    )
+        else:
+            if headers_now() == before:
+                return connection, ""
+            connection.close()  # what DuckDB knows of the file is from before it had the lock
+        if not next(tries, False):
+            return None, holder
 
 
 def _check_version(connection: DuckDBPyConnection, path: Path) -> None:
@@ -229,7 +195,6 @@ def _create(path: Path) -> None:
     """
     import duckdb
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         with duckdb.connect(str(new), config=dict(FORMAT)) as connection:
@@ -244,10 +209,12 @@ def _create(path: Path) -> None:
 def _publish(new: Path, path: Path) -> None:
     try:
         os.link(new, path)
-    except FileExistsError:
-        return  # another process was first: its history is as good as ours
+    except FileExistsError:  # another process was first: its history is as good as ours
+        if not is_there(path):
+            shutil.copymode(path, new)  # an empty file, made to be filled
+            new.replace(path)
     except OSError:  # no hard links on this file system
-        if not path.exists():
+        if not is_there(path):
             new.rename(path)
 
 

@@ -3,8 +3,12 @@
 import errno
 import os
 import re
+import shutil
+import signal
+import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +20,7 @@ import pytest
 
 from runwatch.errors import StoreError
 from runwatch.store import Store
-from runwatch.store.opening import translated
+from runwatch.store.trouble import translated
 from tests.conftest import ROOT
 from tests.store.stored_batches import batch, cursor
 
@@ -77,6 +81,10 @@ def fill(store: Store, last: int = 4) -> None:
 def count(store: Store, what: str = "points") -> int:
     number: int = store.query(f"SELECT count(*) AS n FROM {what}").to_pylist()[0]["n"]
     return number
+
+
+def lock(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
 
 
 def python(*words: str | Path) -> "subprocess.Popen[str]":
@@ -161,6 +169,89 @@ def test_readers_do_not_shut_each_other_out(tmp_path: Path) -> None:
         other.kill()
 
 
+# One flush or query, and what it saw.
+ONE_FLUSH = """
+import sys
+from pathlib import Path
+from runwatch.store import Store
+from tests.store.stored_batches import batch, cursor
+Store(Path(sys.argv[1])).flush("s", "a", [batch(1, 2)], {"train.log": cursor(2)}, {}, fresh=True)
+"""
+ONE_QUERY = """
+import sys
+from pathlib import Path
+from runwatch.store import Store
+print(Store(Path(sys.argv[1])).query("SELECT count(*) AS n FROM checks").to_pylist()[0]["n"])
+"""
+
+
+@contextmanager
+def stopped_before_its_lock(path: Path, code: str) -> "Iterator[subprocess.Popen[str]]":
+    """A process that DuckDB has told the headers of the file, but that has no lock on it yet:
+    it is stopped as it closes the file for the second time, and goes on afterwards."""
+    trace = path.with_name("trace")
+    watching = [
+        "strace", "-f", "-o", trace, "-P", path, "-e", "trace=close",
+        "-e", "inject=close:signal=SIGSTOP:when=2", sys.executable, "-c", code, path,
+    ]  # fmt: skip
+    with subprocess.Popen(
+        watching, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as one:
+        found = None
+        while found is None:
+            assert one.poll() is None, one.communicate()
+            time.sleep(0.01)
+            told = trace.read_text() if trace.exists() else ""
+            found = re.search(r"^(\d+) +--- stopped by SIGSTOP", told, re.MULTILINE)
+        try:
+            yield one
+        finally:
+            os.kill(int(found[1]), signal.SIGCONT)
+        out, err = one.communicate()
+        assert (err, one.returncode) == ("", 0)
+        one.told = out  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def traced() -> None:
+    """Skips where processes cannot be traced."""
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("needs strace, to stop a process between two system calls")
+    tried = subprocess.run([strace, "-f", "true"], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip("may not trace processes here")
+
+
+@pytest.mark.parametrize("code", [ONE_FLUSH, ONE_QUERY], ids=["flush", "query"])
+def test_what_another_committed_just_before_the_lock_is_not_lost(
+    traced: None, tmp_path: Path, code: str
+) -> None:
+    """DuckDB reads the headers before it locks; what a stranger writes in between is seen, and
+    stays."""
+    path = tmp_path / "h.duckdb"
+    fill(Store(path))
+    with stopped_before_its_lock(path, code) as one, duckdb.connect(str(path)) as stranger:
+        stranger.execute("INSERT INTO stored_rows.checks (run) SELECT 'x' FROM range(5000)")
+    assert one.told == ("5000\n" if code is ONE_QUERY else "")  # type: ignore[attr-defined]
+    assert count(Store(path), "checks") == 5000
+    assert count(Store(path)) == (8 if code is ONE_QUERY else 12)
+
+
+def test_nobody_comes_between_two_steps_of_a_flush(traced: None, tmp_path: Path) -> None:
+    """Who writes has the history from before DuckDB looks at it; others wait for their turn."""
+    path = tmp_path / "h.duckdb"
+    fill(Store(path))
+    clock = Clock()
+    hasty = Store(path, clock, lambda: 0.5, patience=2.0, sleep=clock.pause)
+    with stopped_before_its_lock(path, ONE_FLUSH):
+        before = path.read_bytes()
+        assert hasty.past("r") is not None
+        assert clock.pauses
+        assert path.read_bytes() == before
+    assert count(Store(path)) == 12
+
+
 def test_many_writers_and_readers_at_once_all_succeed(tmp_path: Path) -> None:
     """Eight processes that write and one that asks meet at a file that is not there yet."""
     path, writers, flushes = tmp_path / "new" / "h.duckdb", 8, 5
@@ -176,7 +267,7 @@ def test_many_writers_and_readers_at_once_all_succeed(tmp_path: Path) -> None:
     assert sorted(row["run"] for row in rows) == [f"run{n}" for n in range(writers)]
     assert {(row["points"], row["lines"]) for row in rows} == {(100 * flushes, 50 * flushes)}
     assert count(store, "lines") == writers * flushes
-    assert list(path.parent.iterdir()) == [path]
+    assert sorted(path.parent.iterdir()) == [path, lock(path)]
 
 
 def test_many_threads_at_once_all_succeed(tmp_path: Path) -> None:
@@ -249,7 +340,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_file(tmp_path: Path) -> No
             cwd=ROOT, text=True, capture_output=True, check=False,
         )  # fmt: skip
         assert "the disk is full" in done.stderr, (limit, done.stderr)
-        assert list(tmp_path.iterdir()) == []
+        assert list(tmp_path.iterdir()) == [lock(tmp_path / "h.duckdb")]
 
 
 @pytest.mark.parametrize(
@@ -289,12 +380,48 @@ def rejected(store: Store, message: str) -> None:
         assert store.path.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"step 1 loss 2\n" * 1000, b"\0" * 20_000])
+@pytest.mark.parametrize("content", [b"hello", b"step 1 loss 2\n" * 1000, b"\0" * 20_000])
 def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes) -> None:
-    """A log given as --db by mistake is not overwritten, an empty file neither."""
+    """A log given as --db by mistake is not overwritten."""
     store = Store(tmp_path / "train.log")
     store.path.write_bytes(content)
     rejected(store, "not a DuckDB database")
+
+
+def test_an_empty_file_is_a_history_to_be(tmp_path: Path) -> None:
+    """Made by `mktemp` or `touch`, it is asked in vain, then filled; who may read it stays."""
+    store = Store(tmp_path / "h.duckdb")
+    store.path.touch(0o600)
+    assert (store.past("r"), store.runs(), count(store)) == (None, [], 0)
+    assert store.path.stat().st_size == 0
+    fill(store)
+    assert count(store) == 8
+    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+
+
+def test_a_link_to_a_history_is_the_history(tmp_path: Path) -> None:
+    """Also one to a place where there is none yet, and both names take turns at one lock."""
+    link, place = tmp_path / "link.duckdb", tmp_path / "far" / "h.duckdb"
+    link.symlink_to(place)
+    fill(Store(link))
+    fill(Store(place), 5)
+    assert count(Store(link)) == 10
+    assert sorted(place.parent.iterdir()) == [place, lock(place)]
+    assert link.is_symlink()
+
+
+def test_turns_are_taken_without_a_lock_file_if_need_be(tmp_path: Path) -> None:
+    """Something else may have its name, or it may have been taken away."""
+    store = Store(tmp_path / "h.duckdb")
+    lock(store.path).mkdir()
+    fill(store)
+    lock(store.path).rmdir()
+    assert count(store) == 8
+    assert list(tmp_path.iterdir()) == [store.path]  # asking makes no file
+    lock(store.path).symlink_to(tmp_path / "elsewhere")
+    fill(store, 5)
+    assert count(store) == 10
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
