@@ -53,12 +53,11 @@ class Patience:
     random: Callable[[], float] = random
 
     def tries(self) -> Iterator[bool]:
-        """One True per try: the first at once, then after pauses of up to 0.1 s, until it ends."""
+        """A True for each further try, after a pause of up to 0.05 s, until patience ends."""
         end, pause = self.clock() + self.seconds, 0.005
-        yield True
         while (now := self.clock()) < end:
             self.sleep(min(pause * (0.5 + self.random()), end - now))
-            pause = min(pause * 1.5, 0.1)
+            pause = min(pause * 1.5, 0.05)
             yield True
 
 

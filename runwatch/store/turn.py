@@ -2,9 +2,13 @@
 
 DuckDB reads the headers of a file before it locks it. Who is held up between the two goes on from
 headers that another has replaced since: it overwrites what the other committed, or reads blocks
-that are gone. So runwatch takes turns at a lock of its own first, beside the history; and once
-DuckDB holds its lock, the headers are compared with those from before, because others may write
-that know nothing of ours.
+that are gone. So runwatch takes turns at locks of its own first, in a small file beside the
+history; and once DuckDB holds its lock, the headers are compared with those from before, because
+others may write that know nothing of ours.
+
+There are two locks, a byte each. The room is held as long as the history is open. The gate is held
+on the way in: readers that come after a waiting writer wait behind it, else a writer would never
+find the room empty.
 """
 
 from __future__ import annotations
@@ -19,11 +23,12 @@ if sys.platform != "win32":
     import fcntl
 
 HEADERS = 3 * 4096  # bytes; every checkpoint numbers one of them anew
+GATE, ROOM = 0, 1  # the bytes of the lock file
 
 
 @contextmanager
 def turn(path: Path, tries: Iterator[bool], *, alone: bool) -> Iterator[None]:
-    """Hold `path`.lock, shared or alone, as soon as one of the tries gets it.
+    """Hold the room, shared or alone, from when one of the tries gets in.
 
     Only writers make the file, and it stays. Where it cannot be had (a folder of somebody else, a
     disk without locks, all tries used up) it goes on without: DuckDB's own lock has the last word.
@@ -31,11 +36,11 @@ def turn(path: Path, tries: Iterator[bool], *, alone: bool) -> Iterator[None]:
     lock = _opened(path.with_name(f"{path.name}.lock"), make=alone)
     try:
         if lock is not None:
-            _take(lock, tries, alone=alone)
+            _enter(lock, tries, alone=alone)
         yield
     finally:
         if lock is not None:
-            os.close(lock)  # and with it the lock
+            os.close(lock)  # and with it whatever is held
 
 
 @contextmanager
@@ -65,14 +70,24 @@ def _opened(path: Path, *, make: bool) -> int | None:
     return None
 
 
-def _take(lock: int, tries: Iterator[bool], *, alone: bool) -> None:
+def _enter(lock: int, tries: Iterator[bool], *, alone: bool) -> None:
     if sys.platform == "win32":
         return  # what is open cannot be opened there, so DuckDB's lock is complete
-    for _ in tries:
+    kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    try:
+        if _take(lock, kind, GATE, tries) and _take(lock, kind, ROOM, tries):
+            fcntl.lockf(lock, fcntl.LOCK_UN, 1, GATE)
+    except OSError:
+        return  # no locks here
+
+
+def _take(lock: int, kind: int, byte: int, tries: Iterator[bool]) -> bool:
+    """Whether it was free at one of the tries."""
+    while True:
         try:
-            fcntl.flock(lock, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        except OSError:
-            pass  # no locks here
-        return
+            fcntl.lockf(lock, kind | fcntl.LOCK_NB, 1, byte)
+        except (BlockingIOError, PermissionError):  # POSIX allows either word for "held"
+            if not next(tries, False):
+                return False
+        else:
+            return True

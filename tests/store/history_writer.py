@@ -19,7 +19,7 @@ def tell(done: int) -> None:
 
 
 def main(path: str, run: str, flushes: int) -> None:
-    store = Store(Path(path), patience=120)
+    store = Store(Path(path), patience=600)
     past = store.past(run)
     done = past.cursors["train.log"].lines if past else 0
     tell(done)
