@@ -29,6 +29,7 @@ def main(words: Sequence[str] | None = None) -> int:
         complain(error)
         return error.exit_code
     except KeyboardInterrupt:
+        _hear_no_more()
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
@@ -113,6 +114,13 @@ def _unknown(word: str) -> UsageError:
     if what == "command" and not near and Path(word).exists():
         hint = f"did you mean `runwatch scan {word}`?"
     return UsageError(f"unknown {what} {word!r}", hint=hint)
+
+
+def _hear_no_more() -> None:
+    """Another Ctrl-C has nothing left to end: as the interpreter ends, it would be a traceback."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def drop_stdout() -> None:

@@ -7,6 +7,8 @@ while others write to it.
 
 import argparse
 
+from runwatch.errors import UsageError
+
 EXAMPLES = """\
   runwatch sql "FROM runs"
   runwatch sql "SELECT kind, count(*) FROM findings GROUP BY kind ORDER BY 2 DESC"
@@ -29,12 +31,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0; a query that cannot be answered raises QueryError."""
+    """0; a query that cannot be answered raises QueryError, none UsageError."""
     from runwatch.cli.report.sink import sink
     from runwatch.cli.report.table import FORMATS
     from runwatch.cli.words.environment import history
     from runwatch.store import Store
 
+    if not options.query.strip(" \t\r\n;"):
+        raise UsageError("no query", hint='`runwatch sql "FROM runs"` is one')
     suffix = (options.out or "").rpartition(".")[2].lower()
     kind = options.format or (suffix if suffix in FORMATS else "table")
     with sink(options.out, force=options.force, binary=kind == "parquet") as out:

@@ -10,6 +10,7 @@ source is out of reach, 4 for wait, 130 after Ctrl-C. A target that cannot be re
 """
 
 import argparse
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from runwatch.event import Ended, Event
     from runwatch.monitor import Watched, Wishes
@@ -75,8 +76,9 @@ def run(options: argparse.Namespace) -> int:
     targets = _targets(options)
     _check(options, targets)
     notify = _notifier(options.notify)
+    watched = _opened(options, targets)  # not in the loop, so that Ctrl-C ends it at once
     with _Screen(options, targets) as screen:
-        return asyncio.run(_watch(options, targets, screen, notify))
+        return asyncio.run(_watch(options, watched, screen, notify))
 
 
 def _targets(options: argparse.Namespace) -> "list[Target]":
@@ -120,44 +122,56 @@ def _asked(options: argparse.Namespace) -> str:
 
 
 async def _watch(
-    options: argparse.Namespace, targets: "list[Target]", screen: "_Screen",
+    options: argparse.Namespace, watched: "list[Watched]", screen: "_Screen",
     notify: "Callable[[Event], None] | None",
 ) -> int:  # fmt: skip
     import asyncio
-    import signal
 
     from runwatch.cli import INTERRUPTED
     from runwatch.event import Ended, Failed
     from runwatch.together import Stop, watch_all
 
-    watched = _opened(options, targets)
-    stop, interrupted = Stop(), []
+    stop, codes, errors = Stop(), [], []
     loop = asyncio.get_running_loop()
-
-    def interrupt() -> None:
-        interrupted.append(True)
-        stop.ask("interrupted")
-        loop.remove_signal_handler(signal.SIGINT)  # the second one ends us at once
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt)
-    screen.run(loop, stop, watched)
-    codes, errors = [], []
-    async for event in watch_all(watched, stop):
-        if isinstance(event, Failed):
-            errors.append(event.error.exit_code)
-        if isinstance(event, Ended):
-            codes.append(_code(event))
-            _keep(options, event, alone=len(watched) == 1)
-        if not screen.show(event):
-            stop.ask("nobody reads what it tells")
-        if notify is not None:
-            notify(event)
+    with _signals(lambda: loop.call_soon_threadsafe(stop.ask, "interrupted")) as interrupted:
+        screen.run(loop, stop, watched)
+        async for event in watch_all(watched, stop):
+            if isinstance(event, Failed):
+                errors.append(event.error.exit_code)
+            if isinstance(event, Ended):
+                codes.append(_code(event))
+                _keep(options, event, alone=len(watched) == 1)
+            if not screen.show(event):
+                stop.ask("nobody reads what it tells")
+            if notify is not None:
+                notify(event)
     if interrupted:
         return INTERRUPTED
     if any(one.unstored or one.watch.unstored for one in watched):
         codes.append(StoreError.exit_code)
     return errors[0] if errors else next((code for code in (1, 3, 4) if code in codes), 0)
+
+
+@contextmanager
+def _signals(stop: "Callable[[], object]") -> "Iterator[list[int]]":
+    """Meanwhile a signal to end us is kept in the list, and `stop` called; a second one is a
+    KeyboardInterrupt, whatever is being done: the history may have to be waited for."""
+    import signal
+
+    told: list[int] = []
+
+    def hear(number: int, _: object) -> None:
+        told.append(number)
+        if len(told) > 1:
+            raise KeyboardInterrupt
+        stop()
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _opened(options: argparse.Namespace, targets: "list[Target]") -> "list[Watched]":

@@ -10,6 +10,7 @@ from runwatch.chunk import Cursor
 from runwatch.errors import QueryError
 from runwatch.store.opening import first_row
 from runwatch.store.past import Past
+from runwatch.store.trouble import interrupted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +29,8 @@ def answer(
     import pyarrow as pa
 
     try:
+        if not connection.extract_statements(sql):
+            raise QueryError("the query says nothing", hint=HINT)
         found = connection.sql(sql, params=parameters or None)
         table: pa.Table = pa.table({}) if found is None else found.to_arrow_table()
     except (duckdb.IOException, duckdb.FatalException, duckdb.InternalException):
@@ -38,6 +41,8 @@ def answer(
             hint="aggregate, or add a WHERE or LIMIT",
         ) from error
     except (duckdb.Error, RuntimeError) as error:
+        if interrupted(error):
+            raise
         raise QueryError(str(error).strip(), hint=HINT) from error
     return table
 

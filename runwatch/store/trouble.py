@@ -51,12 +51,19 @@ TROUBLES = (
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """What DuckDB and the system raise, as StoreErrors that name the file."""
+    """What DuckDB and the system raise, as StoreErrors that name the file.
+
+    KeyboardInterrupt stays what it is: DuckDB takes it for itself and says so in other words.
+    """
     import duckdb
 
     try:
         yield
-    except (duckdb.Error, OSError) as error:
+    except (duckdb.Error, OSError, RuntimeError) as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        if isinstance(error, RuntimeError):
+            raise
         said = str(error).lower()
         for words, what, hint in TROUBLES:
             if any(word in said for word in words):
@@ -66,3 +73,8 @@ def translated(path: Path) -> Iterator[None]:
             f"{path}: the history failed: {first}",
             hint="try again, or go on without it with --no-store",
         ) from error
+
+
+def interrupted(error: Exception) -> bool:
+    """Whether it is DuckDB's word for a KeyboardInterrupt."""
+    return str(error) in ("Query interrupted", "INTERRUPT Error: Interrupted!")

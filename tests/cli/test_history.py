@@ -108,3 +108,46 @@ def test_a_heading_cannot_steer_the_terminal(capsysbinary: pytest.CaptureFixture
     """A column is named by a query, which may come from anywhere."""
     assert main(["sql", 'SELECT 1 AS "a\x1b[2Jb"']) == 0
     assert b"\x1b" not in capsysbinary.readouterr().out
+
+
+@pytest.mark.parametrize("query", ["", "  \n", ";", "-- FROM runs"])
+def test_an_empty_query_is_told(query: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Code 2 and what a query looks like, not an empty answer."""
+    assert main(["sql", query]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "hint: " in err
+    assert "runs" in err
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT 1 AS loss, 2 AS loss", ["loss", "loss_1"]),
+        ("SELECT 1 AS loss, 2 AS loss, 3 AS loss_1", ["loss", "loss_1", "loss_1_1"]),
+        ("SELECT 1 AS loss_1, 2 AS loss, 3 AS Loss", ["loss_1", "loss", "Loss_2"]),
+    ],
+)
+def test_columns_of_one_name_are_told_apart(
+    query: str, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In JSON and Parquet, which know a column by its name, none is lost."""
+    import pyarrow.parquet as pq
+
+    values = dict(zip(names, range(1, 4), strict=False))
+    assert main(["sql", query, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [values]
+    place = tmp_path / "a.parquet"
+    assert main(["sql", query, "-o", str(place)]) == 0
+    assert pq.read_table(place).to_pylist() == [values]
+
+
+def test_json_cannot_steer_the_terminal(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """C1 controls, DEL and marks that turn text around are escapes; the values are the same."""
+    text = "a\x9b2Jb\x7f \u202ec\u2066d\u2028e\u200f\u061c ü€😀 \u2013\u2065"
+    assert main(["sql", f"SELECT '{text}' AS \"{text}\"", "--format", "json"]) == 0
+    out = capsysbinary.readouterr().out
+    assert json.loads(out) == [{text: text}]
+    assert b"a\\u009b2Jb\\u007f \\u202ec\\u2066d\\u2028e\\u200f\\u061c " in out
+    assert not {*map(chr, range(0x7F, 0xA0)), *"\u202e\u2066\u2028\u200f\u061c"} & {*out.decode()}
+    assert "ü€😀 \u2013\u2065" in out.decode()

@@ -79,10 +79,11 @@ def test_a_wrong_query_names_the_views(store: Store, sql: str) -> None:
 
 
 def test_parameters_and_statements_without_rows(store: Store) -> None:
-    """Values are passed, not pasted; nothing asked is nothing answered; the last one counts."""
+    """Values are passed, not pasted; who asks nothing is told; the last statement counts."""
     assert store.query("SELECT ? AS a, ? AS b", [1, "x'"]).to_pylist() == [{"a": 1, "b": "x'"}]
     assert store.query("SELECT $n + 1 AS a", {"n": 1}).to_pylist() == [{"a": 2}]
-    assert store.query("-- nothing").num_rows == 0
+    with pytest.raises(QueryError, match="says nothing"):
+        store.query("-- nothing")
     assert store.query("SELECT 1 AS a; SELECT 2 AS b").to_pylist() == [{"b": 2}]
 
 

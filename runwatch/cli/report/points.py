@@ -69,12 +69,12 @@ class _JsonLines:
     def write(self, batch: pa.RecordBatch) -> None:
         import orjson
 
-        from runwatch.cli.report.document import number
+        from runwatch.cli.report.document import inert, number
 
         option = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
         for row in batch.to_pylist():
             row["value"], row["epoch"] = number(row["value"]), number(row["epoch"])
-            self._out.write(orjson.dumps(row, option=option))
+            self._out.write(inert(orjson.dumps(row, option=option)))
 
     def close(self) -> None:
         """JSON lines have no end."""

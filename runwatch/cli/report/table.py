@@ -39,6 +39,20 @@ def brief(value: float) -> str:
     return f"{value:.6g}"
 
 
+def apart(names: Sequence[str]) -> list[str]:
+    """The names, each of them once: `loss`, `loss_1`, as DuckDB names the columns of its JSON."""
+    used: set[str] = set()
+    told = []
+    for name in names:
+        free, number = name, 0
+        while free.lower() in used:
+            number += 1
+            free = f"{name}_{number}"
+        used.add(free.lower())
+        told.append(free)
+    return told
+
+
 def _cell(value: Any, room: int) -> str:
     from datetime import datetime
 
@@ -116,14 +130,17 @@ def _json(table: "pa.Table", out: BinaryIO) -> None:
     from runwatch.cli.report.document import document
 
     columns = [_values(column) for column in table.columns]
+    names = apart(table.column_names)
     rows = zip(*columns, strict=True)
-    out.write(document([dict(zip(table.column_names, row, strict=True)) for row in rows]))
+    out.write(document([dict(zip(names, row, strict=True)) for row in rows]))
 
 
 def _parquet(table: "pa.Table", out: BinaryIO) -> None:
     from pyarrow import parquet
 
-    parquet.write_table(table, out, compression="zstd")
+    # Arrow writes columns of one name, but does not read them.
+    named = table.rename_columns(apart(table.column_names))
+    parquet.write_table(named, out, compression="zstd")
 
 
 FORMATS: dict[str, Callable[["pa.Table", BinaryIO], None]] = {

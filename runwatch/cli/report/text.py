@@ -50,4 +50,4 @@ def _spaces() -> re.Pattern[str]:
 @cache
 def _controls() -> re.Pattern[str]:
     # C0, DEL, C1, and the marks that turn the direction of text around.
-    return re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+    return re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
