@@ -55,7 +55,7 @@ class Batch:
     `progress` has the last step of each rank and its line, bars and bare counters included;
     `total_steps` and `total_epochs` are what the log announced so far about its own length.
     `given_up` marks what the end of the input gave: half a line, an open table, which come again
-    when more is written.
+    when more is written. `clean` says that its texts were seen by `redacted`.
     """
 
     stream: Stream
@@ -67,15 +67,16 @@ class Batch:
     total_steps: int | None = None
     total_epochs: int | None = None
     given_up: bool = False
+    clean: bool = False
 
     def redacted(self) -> "Batch":
-        """The batch with lines of note that hold no secrets."""
+        """The batch with lines of note that hold no secrets; a clean one is given back as it is."""
         lines = self.lines
-        if not lines.num_rows:
+        if self.clean or not lines.num_rows:
             return self
         for name in ("text", "raw"):
             column: Any = lines.column(name)
             texts = [redact(text) for text in column.to_pylist()]
             at = lines.schema.get_field_index(name)
             lines = lines.set_column(at, LINES.field(name), array(texts, pa.string()))
-        return replace(self, lines=lines)
+        return replace(self, lines=lines, clean=True)

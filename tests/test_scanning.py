@@ -90,4 +90,5 @@ def test_a_secret_in_the_log_is_told_nowhere(tmp_path: Path, stored: bool) -> No
     assert {item["kind"] for item in first["findings"]} == {"nan_loss", "python_exception"}
     assert all(item["evidence"] for item in first["findings"])
     assert "hunter" not in json.dumps(first)
+    assert store is None or b"hunter" not in store.path.read_bytes()
     assert json.dumps(read(log, store)) == json.dumps(first)

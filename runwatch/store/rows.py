@@ -34,7 +34,10 @@ class Rows:
 
 
 def rows(batches: Iterable[Batch]) -> Rows:
-    """What the batches hold, texts redacted, rows that will come again marked as tail."""
+    """What the batches hold, rows that will come again marked as tail.
+
+    No secret is kept, whoever flushes. Lines that the analysis has cleaned are not read again.
+    """
     import pyarrow as pa
 
     numbers: dict[Series, int] = {}
@@ -42,7 +45,7 @@ def rows(batches: Iterable[Batch]) -> Rows:
     ranks: dict[str, int | None] = {}
     point_counts, tail_counts = Counter[str](), Counter[str]()
     last_lines: dict[str, int] = {}
-    for batch in batches:
+    for batch in (batch.redacted() for batch in batches):
         stream, size = batch.stream.name, batch.points.num_rows
         ranks[stream] = batch.stream.rank
         if batch.last_line >= batch.first_line:
@@ -126,8 +129,7 @@ def _lines(batch: Batch) -> pa.RecordBatch:
 
 
 def kept_text(text: str) -> str:
-    """What is stored of a line: without secrets, and not more of it than a person would read."""
+    """What is stored of a line: not more of it than a person would read."""
     if len(text) > TEXT_LIMIT:
-        cut = len(text) - TEXT_LIMIT
-        return f"{redact(text[:TEXT_LIMIT])}… ({cut} more characters)"
-    return redact(text)
+        return f"{text[:TEXT_LIMIT]}… ({len(text) - TEXT_LIMIT} more characters)"
+    return text

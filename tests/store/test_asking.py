@@ -19,7 +19,7 @@ VIEWS = {
     "message evidence advice confidence series",
     "judgements": "run time judgement decision confidence terminal_state reason root_kind "
     "root_stream root_line",
-    "checks": "time run target judgement reason interval_s next_due",
+    "checks": "time run target judgement reason interval_s next_due decided_by action details",
 }
 
 FORBIDDEN = [

@@ -274,6 +274,19 @@ def test_secrets_do_not_reach_the_file(store: Store) -> None:
     assert f"password={MARK}" == store.run("r")["findings"][0]["evidence"][0]
 
 
+def test_lines_are_cleaned_once(store: Store) -> None:
+    """By whoever has them first: lines that were cleaned before are kept as they are."""
+    clean = batch(1, 1, noted=[(1, "password=hunter2 " + "x" * 20_000)]).redacted()
+    assert clean.redacted() is clean
+    cut = batch(2, 2, noted=[(2, "y" * 9_995 + " password=hunter2")])
+    store.flush("r", NAME, [clean, cut], {NAME: cursor(2)}, {}, fresh=True)
+    assert b"hunter" not in store.path.read_bytes()
+    one, two = store.query("SELECT text FROM lines ORDER BY line").columns[0].to_pylist()
+    assert one.startswith(f"password={MARK} xxx")
+    assert one.endswith("x… (10020 more characters)")
+    assert two.endswith("y pass… (15 more characters)")
+
+
 def test_streams_without_cursor_cannot_be_gone_on_with(store: Store) -> None:
     """Standard input has no identity: it is stored, and no cursor comes back."""
     store.flush("r", "-", [batch(1, 2, "-", None)], {}, {}, fresh=True)
