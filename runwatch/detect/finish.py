@@ -68,7 +68,7 @@ def split_at_finish(episode: Episode, streams: list[Sightings]) -> None:
     if not _trained(finish, streams) or any(_refutes(i, finish) for i in before):
         episode.sure_finish = not episode.pending
         return
-    if any(_spoils(i, finish) for i in after):
+    if any(_spoils(i, finish) or _began_anew(i, finish, streams) for i in after):
         episode.finish, episode.sure_finish = None, False
         return
     episode.teardown = after
@@ -99,6 +99,17 @@ def _spoils(incident: Incident, finish: Hit) -> bool:
     if hit.role not in ("root", "generic"):
         return False
     return hit.kind in _LOST or (finish.signature == "last-step" and hit.kind not in CRASHES)
+
+
+def _began_anew(incident: Incident, finish: Hit, streams: list[Sightings]) -> bool:
+    """A failure of another run that was appended: its steps began anew after the last words."""
+    hit = incident.first
+    if hit.role not in ("root", "generic"):
+        return False
+    return any(
+        s.stream == hit.stream == finish.stream and finish.line < s.progress.fell < hit.line
+        for s in streams
+    )
 
 
 def weigh_success(episode: Episode) -> None:

@@ -26,7 +26,8 @@ _MOST = ((1 << 10) - 1, (1 << _EPOCH_BITS) - 1, (1 << _STEP_BITS) - 1)
 class Progress:
     """One stream's course. `total` and `epochs` are what the log announced.
 
-    `top` is the highest step of the present epoch, `widest` that of any epoch before it.
+    `top` is the highest step of the present epoch, `widest` that of any epoch before it; `fell` is
+    the line at which steps last went back a long way.
     """
 
     advances: int = 0
@@ -42,6 +43,7 @@ class Progress:
     epoch: float | None = None
     top: int = -1
     widest: int = -1
+    fell: int = 0
 
     def feed(self, batch: Batch) -> "Advances":
         """Take the points of one batch and say where in it the stream advanced."""
@@ -84,6 +86,10 @@ class Progress:
         steps, lines = np.minimum(steps[rows][told], _MOST[2]), lines[rows][told]
         if not len(steps):
             return np.empty(0, np.int64)
+        before = steps[0] if self.step is None else self.step
+        # By more than half: ranks that share a stream lag by a little.
+        back = np.flatnonzero(steps * 2 < np.concatenate([[before], steps[:-1]]))
+        self.fell = int(lines[back[-1]]) if len(back) else self.fell
         groups = np.minimum(segments, _MOST[0]).astype(np.int64) << _EPOCH_BITS
         groups = (groups + epochs)[told]
         places = (groups << _STEP_BITS) + steps

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from runwatch.judgement import Verdict
 from runwatch.scanning import scan
 from tests.detect.text.feeder import verdict
 
@@ -77,6 +76,12 @@ def test_every_kind_that_words_can_tell_has_cases() -> None:
     assert {kind for kind in wanted if kinds.count(kind) < 3} == set()
 
 
+# Those that the text alone tells.
+IN_WORDS = [
+    p
+    for p in CASES
+    if dict(p.values[0]).get("kind") not in ("nan_loss", "loss_scale_collapse")  # type: ignore[call-overload]
+]
 WRAPPERS = {
     "srun": "3: ",
     "torchrun": "[rank3]: ",
@@ -90,20 +95,15 @@ WRAPPERS = {
 }
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=[str(p.id) for p in CASES])
+@pytest.mark.parametrize("number", range(len(IN_WORDS)), ids=[str(p.id) for p in IN_WORDS])
 def test_what_wraps_the_lines_does_not_matter(number: int) -> None:
-    """A log that a launcher or a collector has prefixed tells the same root and the same end."""
-    log = str(CASES[number].values[0]["log"])  # type: ignore[index,call-overload]
+    """A log that a launcher or a collector has prefixed tells the same root."""
+    case: Any = IN_WORDS[number].values[0]
     wrapper = [*WRAPPERS.values()][number % len(WRAPPERS)]
-    wrapped = "".join(f"{wrapper}{line}\n" for line in log.splitlines())
-    plain, other = verdict(log), verdict(wrapped)
-    assert place(plain) == place(other)
-    assert plain.ending
-    assert other.ending
-    assert plain.ending.state == other.ending.state
-
-
-def place(said: Verdict) -> tuple[str, int] | None:
-    """Kind and line of the root, None where there is none."""
-    root = said.root_cause
-    return root and (root.kind, root.line)
+    root = verdict("".join(f"{wrapper}{line}\n" for line in case["log"].splitlines())).root_cause
+    if "root" in case:
+        assert root
+        assert root.line in lines(case)
+        assert root.kind in {*case["kind"].split("|"), *case.get("accept", "").split("|")}
+    else:
+        assert root is None or root.severity.weight < 2
