@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.ingest import records
+from runwatch.ingest.follow_table import Table
 from runwatch.ingest.following import Following, Reach
 from runwatch.ingest.identity import is_head
 from runwatch.ingest.kinds import lasting
@@ -66,6 +67,7 @@ class Translated:
         self._cursors: dict[str, Cursor] = {}
         self._growing: dict[str, _Growing] = {}
         self._documents: dict[str, _Document] = {}
+        self._tables: dict[str, Table] = {}
         self._streams: dict[str, Stream] = {}
         self._damage: dict[str, str] = {}
 
@@ -93,6 +95,7 @@ class Translated:
         first byte, and the lines that are known are left out."""
         self._growing.clear()
         self._documents.clear()
+        self._tables.clear()
         self._cursors = dict(cursors)
         kept = {one.name for one in self.streams() if one.kind in records.FORMATS}
         plain = {name: cursor for name, cursor in cursors.items() if name not in kept}
@@ -106,6 +109,9 @@ class Translated:
 
     def _translated(self, chunk: Chunk) -> Iterator[Chunk]:
         name = chunk.stream.name
+        if chunk.stream.kind == "table":
+            yield from self._tables.setdefault(name, Table()).take(chunk)
+            return
         if chunk.offset == 0:
             self._growing.pop(name, None)  # it starts over, or begins
             if chunk.data:

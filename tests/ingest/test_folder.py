@@ -79,6 +79,7 @@ def test_what_is_no_log_is_passed_over_and_told(tmp_path: Path) -> None:
     write(tmp_path, "train.py", "config.yaml", "model.pt", ".hidden", "wandb-summary.json")
     write(tmp_path, "settings.json", data=b'{\n  "lr": 1e-4\n}\n')
     write(tmp_path, "metrics.json", data=b'{"loss": 1.0}\n{"loss": 2.0}\n')
+    write(tmp_path, "dllogger.json", data=b'DLLL {"type": "LOG"}\nDLLL {"type": "LOG"}\n')
     write(tmp_path, "weights", data=b"\x80\x02\x8a\n" + bytes(50))
     write(tmp_path, ".git/HEAD", "__pycache__/x.log")
     write(tmp_path, *(f"images/{at}.png" for at in range(30)))
@@ -87,7 +88,9 @@ def test_what_is_no_log_is_passed_over_and_told(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as plug:
         plug.bind(os.path.relpath(tmp_path / "plug"))
     source = folder_of(tmp_path)
-    assert [s.name for s in source.streams()] == ["empty.txt", "metrics.json", "train.log"]
+    assert [s.name for s in source.streams()] == [
+        "dllogger.json", "empty.txt", "metrics.json", "train.log",
+    ]  # fmt: skip
     assert sorted(source.skipped, key=lambda skip: skip.name) == [
         Skipped(".git", "hidden folder"),
         Skipped(".hidden", "hidden"),

@@ -231,6 +231,50 @@ def test_other_files_are_no_records(head: bytes) -> None:
     assert "" == format_of(head)
 
 
+# Tables
+
+
+def csv(columns: int, first: int, last: int) -> str:
+    """Rows as Lightning writes them: cells of metrics that were not logged are empty."""
+    return "".join(f"0,{step},{step / 8}" + "," * columns + "\n" for step in range(first, last))
+
+
+def followed_table(path: Path, *texts: tuple[str, int]) -> tuple[bytes, int]:
+    """What a table gives that is written anew as these texts one after the other, each until so
+    many lines came; and how often it started over."""
+
+    async def follow() -> tuple[bytes, int]:
+        path.write_text(texts[0][0])
+        async with Reader(open_following(Target.parse(str(path)))) as reader:
+            for text, count in texts:
+                if path.read_text() != text:
+                    path.write_text(text)
+                await reader.until(lambda: reader.whole(path.name).count(b"\n") >= count)  # noqa: B023
+            with path.open("a") as out:
+                out.write("last,row\n")
+            await reader.until(lambda: reader.whole(path.name).endswith(b"last,row\n"))
+            return reader.whole(path.name), len(reader.lives.get(path.name, []))
+
+    return asyncio.run(follow())
+
+
+def test_a_table_that_gets_a_column_goes_on(tmp_path: Path) -> None:
+    """Written anew with all its rows, it gives the new heading and the new rows only."""
+    one, two = "epoch,step,loss\n" + csv(0, 0, 40), "epoch,step,loss,acc\n" + csv(1, 0, 40)
+    more = "0,40,,0.5\n0,41,5.1,\n"
+    text, lives = followed_table(tmp_path / "metrics.csv", (one, 41), (two + more, 44))
+    assert (0, one + "epoch,step,loss,acc\n" + more + "last,row\n") == (lives, text.decode())
+
+
+def test_another_table_under_the_same_name_starts_over(tmp_path: Path) -> None:
+    """Its first or last row is another: nothing of it is taken for known."""
+    one = "epoch,step,loss\n" + csv(0, 0, 40)
+    for other in (one.replace("0,0,0.0", "0,0,9.0"), one.replace("0,39,4.875", "0,39,9.0")):
+        other = other.replace("loss", "loss,acc")
+        text, lives = followed_table(tmp_path / "metrics.csv", (one, 41), (other, 82))
+        assert (1, one + other + "last,row\n") == (lives, text.decode())
+
+
 # W&B's own file
 
 
