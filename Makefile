@@ -13,7 +13,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install --quiet --constraint co
 APT_PACKAGES := cron openssh-server procps systemd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench screenshot lock clean
+.PHONY: help demo test check format bench soak screenshot lock clean
 
 help: ## this text
 	@echo "make TARGET, where TARGET is:"
@@ -45,6 +45,9 @@ format: $(VENV)/.dev ## put the code into shape
 
 bench: $(VENV)/.dev ## how fast it is
 	@$(RUN) -m pytest bench $(ARGS)
+
+soak: $(VENV)/.dev $(VENV)/.system ## count lines through rotations, kills and broken connections; ARGS="--seconds 60"
+	@$(RUN) -m bench.soak $(ARGS)
 
 screenshot: $(VENV)/.dev ## draw the README's picture anew
 	@$(RUN) docs/screenshot.py

@@ -1,109 +1,183 @@
-"""A long watch in little time: rotations, and kills of the watcher, while every line is counted.
+"""A long watch in little time, while every line is counted.
 
-    python bench/soak.py [SECONDS] [SEED]
+    python -m bench.soak [--seconds S] [--way file|ssh] [--seed N ...]
 
-A writer appends numbered lines at high speed and now and then moves its log away and begins a new
-one. The watcher is killed without warning at random times and started again. At the end every
-number must be in the history exactly once.
+A writer appends numbered lines at high speed. Now and then its log is moved away and begun anew,
+or copied and truncated. The watcher is killed without warning at random times and started again;
+over SSH, the server is, too, with all its connections. At the end every number must be in the
+history exactly once. Lines written between a copy and its truncation are in no file afterwards:
+nobody can be sure to read them, so they are counted apart.
 """
 
+import argparse
 import json
 import os
 import random
-import signal
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
-KEPT = 12  # rotated logs that are kept; what is deleted before it was read is lost to anyone
+from tests.ingest.server import Server
+from tests.monitor.live import Watcher, progress
+
+KEPT = 24  # rotated logs that are kept; what is deleted before it was read is lost to anyone
+PATIENCE = 180.0  # seconds that the watcher has at the end to read what is left
 
 
+@dataclass(eq=False)
 class Writer(threading.Thread):
-    """Writes until told to stop; `count` is the last number."""
+    """Writes until told to stop; `count` is the last number, `raced` those that were truncated
+    away after the copy was made."""
 
-    def __init__(self, log: Path, chance: random.Random) -> None:
+    log: Path
+    chance: random.Random
+    count: int = 0
+    happened: Counter[str] = field(default_factory=Counter)
+    raced: set[int] = field(default_factory=set)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self.log, self.count, self.rotations = log, 0, 0
-        self.stopped = threading.Event()
-        self._chance = chance
+        self.log.write_bytes(self._lines(1))
 
     def run(self) -> None:
         """Write lines, pause, now and then rotate."""
-        out = self.log.open("a", buffering=1 << 12)
+        out = self.log.open("ab", 0)
         while not self.stopped.is_set():
-            for _ in range(self._chance.randrange(1, 200)):
-                self.count += 1
-                out.write(f"step {self.count} | loss {2 + self.count % 7} | lr 1e-4\n")
-            out.flush()
-            time.sleep(self._chance.uniform(0, 0.05))
-            if self._chance.random() < 0.005:
-                self._rotate()
+            out.write(self._lines(self.chance.randrange(1, 200)))
+            time.sleep(self.chance.uniform(0, 0.1))
+            draw = self.chance.random()
+            if draw < 0.01:
+                self._shift()
+                self.log.rename(self._copy(1))
+                out.write(self._lines(self.chance.randrange(3)))  # by who has it open still
                 out.close()
-                out = self.log.open("a", buffering=1 << 12)
+                out = self.log.open("ab", 0)
+                self.happened["rotations"] += 1
+            elif draw < 0.02:
+                self._shift()
+                shutil.copyfile(self.log, self._copy(1))
+                before = self.count
+                out.write(self._lines(self.chance.randrange(3)))
+                os.truncate(self.log, 0)
+                self.raced |= set(range(before + 1, self.count + 1))
+                self.happened["truncations"] += 1
+        out.write(self._lines(1))
         out.close()
 
-    def _rotate(self) -> None:
-        self.rotations += 1
-        for number in range(KEPT, 0, -1):
-            old = self.log.with_name(f"{self.log.name}.{number}")
-            if old.exists():
-                old.rename(self.log.with_name(f"{self.log.name}.{number + 1}"))
-        self.log.rename(self.log.with_name(f"{self.log.name}.1"))
-        self.log.with_name(f"{self.log.name}.{KEPT + 1}").unlink(missing_ok=True)
+    def _lines(self, count: int) -> bytes:
+        first, self.count = self.count + 1, self.count + count
+        numbers = range(first, self.count + 1)
+        return b"".join(b"step %d | loss %d | lr 1e-4\n" % (n, 2 + n % 7) for n in numbers)
+
+    def _copy(self, number: int) -> Path:
+        return self.log.with_name(f"{self.log.name}.{number}")
+
+    def _shift(self) -> None:
+        self._copy(KEPT).unlink(missing_ok=True)
+        for number in range(KEPT - 1, 0, -1):
+            if self._copy(number).exists():
+                self._copy(number).rename(self._copy(number + 1))
 
 
-def watcher(log: Path, history: Path) -> "subprocess.Popen[bytes]":
+def watcher(target: str, folder: Path) -> Watcher:
     """`runwatch watch`, storing often."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "runwatch", "watch", str(log), "--json", "--no-fix", "--db",
-         str(history), "--interval", "1", "--no-backoff", "--out-dir", str(log.parent)],
-        stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    words = (target, "--no-fix", "--interval", "1", "--no-backoff")
+    return Watcher(*words, "--db", str(folder / "history.duckdb"), folder=folder / "out")
 
 
-def soak(seconds: float, seed: int, folder: Path) -> tuple[dict[str, int], dict[str, int]]:
-    """What was written and happened, and what is in the history."""
+def breaks(server: Server, chance: random.Random, writer: Writer) -> None:
+    """Kill the server at random times, until nothing is written any more."""
+    while not writer.stopped.wait(chance.uniform(3, 10)):
+        server.kill()
+        writer.happened["breaks"] += 1
+        time.sleep(chance.uniform(0.1, 2))
+        server.start()
+
+
+def soak(way: str, seconds: float, seed: int, folder: Path) -> tuple[Writer, Counter[int]]:
+    """What was written and happened, and how often each number is in the history."""
     chance = random.Random(seed)
-    log, history = folder / "train.log", folder / "history.duckdb"
-    writer = Writer(log, random.Random(seed + 1))
-    log.touch()
+    (folder / "logs").mkdir()
+    writer = Writer(folder / "logs/train.log", random.Random(seed + 1))
+    target, broken = str(writer.log), None
+    server = Server(folder) if way == "ssh" else None
+    if server is not None:
+        server.start()
+        (folder / ".ssh").mkdir(mode=0o700)
+        (folder / ".ssh/config").write_text(server.config.read_text())
+        os.environ["HOME"] = str(folder)
+        target = f"gpu-box:{target}"
+    process = watcher(target, folder)
+    process.until(progress(1))  # what was copied before the first look belongs to no watch
+    if server is not None:
+        broken = threading.Thread(target=breaks, args=(server, random.Random(seed + 2), writer))
+        broken.start()
     writer.start()
-    kills, end = 0, time.monotonic() + seconds
-    process = watcher(log, history)
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
-        time.sleep(chance.uniform(2, 6))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
-        process = watcher(log, history)
+        time.sleep(chance.uniform(3, 9))
+        process.close()  # kill -9
+        writer.happened["kills"] += 1
+        process = watcher(target, folder)
     writer.stopped.set()
     writer.join()
-    time.sleep(5)
-    process.send_signal(signal.SIGINT)
-    process.wait()
+    if broken is not None:
+        broken.join()
+    impatient = threading.Timer(PATIENCE, process.process.kill)
+    impatient.start()
+    process.until(progress(writer.count))
+    impatient.cancel()
+    process.interrupt()
+    process.end()
+    process.close()
+    if server is not None:
+        server.kill()
+    return writer, kept(folder)
+
+
+def kept(folder: Path) -> Counter[int]:
+    """How often each number is in the history."""
     told = subprocess.run(
-        [sys.executable, "-m", "runwatch", "sql", "--format", "json", "--db", str(history),
-         "SELECT count(*) AS points, count(DISTINCT step) AS steps, max(step) AS last"
-         " FROM points WHERE metric = 'loss'"],
+        [sys.executable, "-m", "runwatch", "sql", "--format", "json", "--db",
+         str(folder / "history.duckdb"),
+         "SELECT step, count(*) AS n FROM points WHERE metric = 'loss' GROUP BY step"],
         capture_output=True, check=True,
     )  # fmt: skip
-    happened = {"lines": writer.count, "rotations": writer.rotations, "kills": kills}
-    return happened, json.loads(told.stdout)[0]
+    return Counter({row["step"]: row["n"] for row in json.loads(told.stdout)})
 
 
 def main() -> int:
-    """1 where a line was lost or doubled."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 7
-    with tempfile.TemporaryDirectory() as folder:
-        happened, kept = soak(seconds, seed, Path(folder))
-    print(f"{happened}, in the history: {kept}")
-    return int(set(kept.values()) != {happened["lines"]})
+    """1 where a line was lost or doubled that anyone could have read."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--seconds", type=float, default=120.0, help="of each watch (120)")
+    parser.add_argument("--way", action="append", choices=["file", "ssh"], help="both")
+    parser.add_argument("--seed", type=int, action="append", help="one watch for each (7, 8)")
+    options = parser.parse_args()
+    bad = 0
+    for seed in options.seed or [7, 8]:
+        for way in options.way or ["file", "ssh"]:
+            with tempfile.TemporaryDirectory() as folder:
+                writer, found = soak(way, options.seconds, seed, Path(folder))
+            lost = set(range(1, writer.count + 1)) - writer.raced - set(found)
+            doubled = sum(count - 1 for count in found.values())
+            happened = ", ".join(f"{n} {what}" for what, n in sorted(writer.happened.items()))
+            print(
+                f"{way}, seed {seed}: {writer.count:,} lines, {happened}: {len(lost)} lost, "
+                f"{doubled} doubled; {len(writer.raced)} truncated away uncopied, of which "
+                f"{len(writer.raced & set(found))} were read in time", flush=True,
+            )  # fmt: skip
+            if lost:
+                print(f"  lost: {sorted(lost)[:20]}")
+            bad += len(lost) + doubled
+    return int(bad > 0)
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("RUNWATCH_HOME", tempfile.gettempdir())
     sys.exit(main())
