@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.ingest.server import Server
-from tests.monitor.live import Watcher, progress
+from tests.monitor.live import Watcher, progress, state
 
-KEPT = 24  # rotated logs that are kept; what is deleted before it was read is lost to anyone
+KEPT = 90  # rotated logs that are kept; what is deleted before it was read is lost to anyone
 PATIENCE = 180.0  # seconds that the watcher has at the end to read what is left
 
 
@@ -122,7 +122,9 @@ def soak(way: str, seconds: float, seed: int, folder: Path) -> tuple[Writer, Cou
     writer.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        time.sleep(chance.uniform(3, 9))
+        if chance.random() < 0.8:  # else it is killed as it starts
+            process.until(state("watching"))
+        time.sleep(chance.uniform(0.2, 5))
         process.close()  # kill -9
         writer.happened["kills"] += 1
         process = watcher(target, folder)
@@ -137,6 +139,9 @@ def soak(way: str, seconds: float, seed: int, folder: Path) -> tuple[Writer, Cou
     process.interrupt()
     process.end()
     process.close()
+    for event in process.events:
+        if event["event"] == "state" and "no history" in (event.get("why") or ""):
+            print(f"  {event['at']}: {event['why']}", flush=True)
     if server is not None:
         server.kill()
     return writer, kept(folder)
