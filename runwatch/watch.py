@@ -240,7 +240,8 @@ class Watch:
         self._glance, self._due = glance, now + self.cadence.interval
         self.analysis.flush()
         return replace(
-            self.peek(), next_in=self.cadence.interval, before=before, reasons=reasons, first=first,
+            self.peek(), next_in=0.0 if self.once else self.cadence.interval, before=before,
+            reasons=reasons, first=first,
             full=not first and (self.cadence.full or bool({*reasons} - {"loss moved"})),
         )  # fmt: skip
 

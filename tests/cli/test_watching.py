@@ -93,6 +93,7 @@ def test_one_look_tells_and_leaves(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "[Step 50/100] loss=2, lr=1e-4" in out
+    assert "next poll" not in out
     assert "Terminal state:   RUNNING" in out
     told = json.loads((tmp_path / "babysit-training.json").read_text())
     assert ("RUNNING", "one look (--once)") == (told["terminal_state"], told["stopped_because"])

@@ -184,7 +184,7 @@ def resources(event: Progressed) -> str:
     parts = [f"GPU: {gpu(event.gpu)}"] if event.gpu else []
     if event.eta is not None:
         parts.append(f"ETA: ~{span(event.eta)}")
-    if event.state in _ENDED:
+    if event.state in _ENDED or not event.next_in:
         return "  " + " | ".join(parts) if parts else ""
     pace = f"next poll in {seconds(event.next_in)}"
     if event.next_in > event.before:
