@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Store:
     """The history in `path`; making a Store opens nothing, every call opens and closes.
 
-    Any call may wait up to `patience` seconds (of `clock`) while another process holds the file.
+    Any call may wait up to `patience` seconds (of `steady`) while another process holds the file.
     StoreError: it still does, or the file cannot be opened, read or written, or is not ours. A
     Store remembers what it read and wrote of each run, so that it never adds to rows that another
     process has replaced meanwhile.
@@ -38,11 +38,12 @@ class Store:
         random: Callable[[], float] = any_random,
         *,
         patience: float = 30.0,
+        steady: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.path = Path(path)
         self._clock = clock
-        self._patience = Patience(patience, clock, sleep, random)
+        self._patience = Patience(patience, steady, sleep, random)
         self._revisions: dict[str, int] = {}
 
     def past(self, run: str) -> Past | None:

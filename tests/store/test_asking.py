@@ -1,5 +1,6 @@
 """Queries read the history and touch nothing else."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,20 @@ def test_times_are_in_utc_wherever_one_is(store: Store, monkeypatch: pytest.Monk
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     (row,) = store.query("SELECT hour(to_timestamp(0)) AS h, to_timestamp(0) AS t").to_pylist()
     assert (row["h"], row["t"].isoformat()) == (0, "1970-01-01T00:00:00+00:00")
+
+
+def test_a_query_that_is_interrupted_is_not_called_wrong(store: Store) -> None:
+    """DuckDB hears Ctrl-C itself and tells it in words of its own; it is the same Ctrl-C here."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            store.query("SELECT count(*) FROM range(1000000) a(i), range(10000000) b(j) WHERE i>j")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert store.query("SELECT 1 AS a").to_pylist() == [{"a": 1}]

@@ -130,10 +130,17 @@ class Clock:
         self.now += seconds
 
 
+def impatient(path: Path, clock: Clock) -> Store:
+    """Waits for two seconds of the clock; the date stands still meanwhile."""
+    return Store(
+        path, lambda: 0.0, lambda: 0.5, patience=2.0, steady=clock, sleep=clock.pause
+    )  # fmt: skip
+
+
 def test_patience_ends_with_an_error_that_names_the_holder(tmp_path: Path) -> None:
     """A held file is tried again with growing, jittered pauses, for so long and no longer."""
     clock = Clock()
-    store = Store(tmp_path / "h.duckdb", clock, lambda: 0.5, patience=2.0, sleep=clock.pause)
+    store = impatient(tmp_path / "h.duckdb", clock)
     fill(store)
     with held(store.path) as holder:
         for attempt in (lambda: fill(store, 9), lambda: store.runs(), lambda: store.past("r")):
@@ -246,7 +253,7 @@ def test_nobody_comes_between_two_steps_of_a_flush(traced: None, tmp_path: Path)
     path = tmp_path / "h.duckdb"
     fill(Store(path))
     clock = Clock()
-    hasty = Store(path, clock, lambda: 0.5, patience=2.0, sleep=clock.pause)
+    hasty = impatient(path, clock)
     with stopped_before_its_lock(path, ONE_FLUSH):
         before = path.read_bytes()
         assert hasty.past("r") is not None
@@ -270,7 +277,7 @@ def test_readers_wait_behind_a_waiting_writer(tmp_path: Path) -> None:
     path = tmp_path / "h.duckdb"
     fill(Store(path))
     clock = Clock()
-    hasty = Store(path, clock, lambda: 0.5, patience=2.0, sleep=clock.pause)
+    hasty = impatient(path, clock)
     with python("-c", IN_THE_ROOM, lock(path)) as reader, lock(path).open("rb") as gate:
         assert reader.stdout is not None
         reader.stdout.readline()
