@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from runwatch.column import known, numbers
+from runwatch.column import numbers
 from runwatch.kernels.run import Kernel, Run
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+NO_RANK = int(np.iinfo(np.int32).min)
 _RADIX = 1 << 16  # codes below this are sorted in linear time
 
 
@@ -43,8 +44,8 @@ class Groups:
 class Columns:
     """The points of one batch as arrays, in line order, and the series that they make up.
 
-    Nulls are NOTHING in `time`, `rank` and `step`, NaN in `epoch`, -1 in `quantity`, which is an
-    index into `quantities`.
+    Nulls are NOTHING in `time` and `step`, NO_RANK in `rank`, NaN in `epoch`, -1 in `quantity`,
+    which is an index into `quantities`. Nothing is copied that need not be.
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -52,15 +53,16 @@ class Columns:
         metric: Any = points.column("metric")
         quantity: Any = points.column("quantity")
         self.stream = batch.stream
-        self.line = _ints(points.column("line"))
-        self.time = _ints(points.column("time"))
-        self.rank = _ints(points.column("rank"))
-        self.step = _ints(points.column("step"))
-        self.epoch: Floats = numbers(points.column("epoch"), np.nan)
-        self.value: Floats = numbers(points.column("value"))
-        self.segment = _ints(points.column("segment"))
-        self.metric = _ints(metric.indices)
-        self.quantity = numbers(quantity.indices, -1).astype(np.int64)
+        self.untimed = points.column("time").null_count == len(points.column("time"))
+        self.line: Ints = _column(points.column("line"), NOTHING)
+        self.time: Ints = _column(points.column("time"), NOTHING)
+        self.rank = _column(points.column("rank"), NO_RANK)
+        self.step: Ints = _column(points.column("step"), NOTHING)
+        self.epoch: Floats = _column(points.column("epoch"), np.nan)
+        self.value: Floats = _column(points.column("value"), np.nan)
+        self.segment = _column(points.column("segment"), 0)
+        self.metric = _column(metric.indices, 0)
+        self.quantity = _column(quantity.indices, -1)
         self.metrics: list[str] = metric.dictionary.to_pylist()
         self.quantities: list[str] = quantity.dictionary.to_pylist()
 
@@ -70,7 +72,7 @@ class Columns:
     @cached_property
     def measured(self) -> npt.NDArray[np.bool_]:
         """Which rows measure a quantity that is known."""
-        return self.quantity >= 0
+        return np.asarray(self.quantity >= 0)
 
     @cached_property
     def lists(self) -> tuple[list[int], list[int], list[int], list[float], list[float]]:
@@ -80,10 +82,12 @@ class Columns:
             self.epoch.tolist(), self.value.tolist(),
         )  # fmt: skip
 
-    @property
+    @cached_property
     def arrays(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
         """Line, time, step, epoch and value of every row as arrays."""
-        return self.line, self.time, self.step, self.epoch, self.value
+        of = self.line, self.time, self.step, self.epoch, self.value
+        line, time, step, epoch, value = map(_frozen, of)
+        return line, time, step, epoch, value
 
     @cached_property
     def groups(self) -> dict[str, Groups]:
@@ -95,7 +99,7 @@ class Columns:
     def _parts(self) -> dict[str, tuple[Ints, Ints]]:
         """For each quantity its rows, series after series, and where each series begins."""
         width = len(self.metrics)
-        pairs = (self.quantity + 1) * width + self.metric
+        pairs = (self.quantity + 1) * width + self.metric if width > 1 else self.quantity + 1
         present = np.bincount(pairs, minlength=(len(self.quantities) + 1) * width)
         present[:width] = 0
         averages = [i for i, name in enumerate(self.metrics) if name.endswith(".avg")]
@@ -109,7 +113,7 @@ class Columns:
         if len(kept) > 1 or (self.rank != self.rank[0]).any():
             low, high = _span(self.rank)
             ranks = high - low + 2
-            codes = codes * ranks + np.where(self.rank == NOTHING, 0, self.rank - low + 1)
+            codes = codes * ranks + np.where(self.rank == NO_RANK, 0, self.rank - low + 1)
         return self._sorted(codes, (kept // width - 1).tolist(), ranks, int(present.sum()))
 
     def _sorted(
@@ -137,7 +141,7 @@ class Columns:
                 order = np.concatenate(parts)
                 begins = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
         rows = order[begins[:-1]]
-        ranks = [self.stream.rank if r == NOTHING else r for r in self.rank[rows].tolist()]
+        ranks = [self.stream.rank if r == NO_RANK else r for r in self.rank[rows].tolist()]
         metrics = [self.metrics[m] for m in self.metric[rows].tolist()]
         names = list(zip(metrics, ranks, strict=True))
         keys = [keyed(self.stream.name, metric, rank) for metric, rank in names]
@@ -146,15 +150,22 @@ class Columns:
 
 def _span(ranks: Ints) -> tuple[int, int]:
     """The lowest and the highest rank that is told."""
-    told = ranks[ranks != NOTHING] if (ranks == NOTHING).any() else ranks
+    told = ranks[ranks != NO_RANK] if ranks.min() == NO_RANK else ranks
     return (int(told.min()), int(told.max())) if len(told) else (0, 0)
 
 
-def _ints(column: Any) -> Ints:
+def _column(column: Any, null: float) -> Any:
+    """A column as it lies in memory where nothing is null: what is not copied costs nothing."""
     if column.null_count == len(column):
-        return np.full(len(column), NOTHING)
-    values: Ints = numbers(column).astype(np.int64, copy=False)
-    return np.where(known(column), values, NOTHING) if column.null_count else values
+        return np.broadcast_to(np.float64(null) if null != null else np.int64(null), len(column))
+    return numbers(column, null)
+
+
+def _frozen(column: Any) -> Any:
+    """The same read-only and in one piece, so that kernels are compiled for one kind of array."""
+    column = np.ascontiguousarray(column).view()
+    column.flags.writeable = False
+    return column
 
 
 def run(

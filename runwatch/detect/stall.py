@@ -48,17 +48,15 @@ class Detector:
         self._live.feed(batch, columns)
         name = batch.stream.name
         track = self._tracks.setdefault(name, _fresh(-1))
-        told = columns.measured & (columns.time != NOTHING)
-        clocks = _clocks(batch)
-        segments = columns.segment[told]
-        one = len(segments) > 0 and segments[0] == segments.min() == segments.max()
-        present = segments[:1].tolist() if one else distinct(segments).tolist()
+        clocks, rows = _clocks(batch), _advances(columns)
+        segments = columns.segment[rows]
+        present = distinct(segments).tolist()
         for segment in sorted({*present, *clocks}):
             if segment != track["segment"]:
                 track.update(_fresh(segment), pauses=track["pauses"])
             if segment in present:
-                rows = told if one else told & (columns.segment == segment)
-                _progress(track, batch, columns.time[rows], columns.line[rows], columns.step[rows])
+                part = rows[segments == segment]
+                _progress(track, batch, columns.time[part], columns.line[part], columns.step[part])
                 self._limits.pop(name, None)
             if segment in clocks:
                 track["clock"] = max(clocks[segment], track["clock"] or clocks[segment])
@@ -101,6 +99,22 @@ class Detector:
         """Take up the past that `state` gave."""
         self._tracks, self._limits = state["tracks"], {}
         self._live = Live(**state["live"])
+
+
+def _advances(columns: Columns) -> Ints:
+    """The measurements at whose row the time or the segment is another than in the row before:
+    those of one record say the same."""
+    time, segment, measured = columns.time, columns.segment, columns.measured
+    if not len(columns) or columns.untimed:
+        return np.zeros(0, np.int64)
+    fresh = np.concatenate(([True], time[1:] != time[:-1]))
+    if segment[0] != segment[-1] or segment.min() != segment.max():
+        fresh[1:] |= segment[1:] != segment[:-1]
+    if not measured.all():
+        fresh[1:] |= measured[1:] & ~measured[:-1]
+        fresh &= measured
+    fresh &= time != NOTHING
+    return np.flatnonzero(fresh)
 
 
 def _clocks(batch: Batch) -> dict[int, int]:

@@ -60,8 +60,9 @@ class Detector:
             for code, slot, key, segment, _ in passed:
                 _happened(self._zeros, self._zero_gaps, ZEROS, code, slot, key, segment)
         losses = [groups[name] for name in ("loss", "loss.part") if name in groups]
+        beside = _Beside(columns, losses)
         for each in (groups[name] for name in COMPANIONS if name in groups):
-            there = _beside(columns, losses, each)
+            there = beside.of(each)
             for code, slot, key, segment, _ in run(follow, self._tracks, columns, each, there):
                 settled = self._tracks[slot].settled
                 _happened(self._tracks, self._gaps, MISSING, code, slot, key, segment)
@@ -123,30 +124,46 @@ def _gap(track: Any, prefix: str, state: State) -> dict[str, Any]:
     return {name: getattr(track, prefix + name) for name in names} | {"state": state.value}
 
 
-def _beside(columns: Columns, losses: list[Groups], each: Groups) -> npt.NDArray[np.int8]:
-    """Of these rows, whether a loss stands beside them: line and step are the same."""
-    there = np.zeros(len(columns), np.int8)
-    if not losses:
-        return there
-    told, beside = np.zeros(len(columns), bool), np.zeros(len(columns), bool)
-    beside[each.order] = True
-    for groups in losses:
-        told[groups.order] = True
-    known, keys = _keys(columns, told), _keys(columns, beside)
-    if len(known) == len(keys) and (known == keys).all():
-        there[beside] = 1  # each record tells both, as in most logs
-        return there
-    if (known[1:] < known[:-1]).any():
-        known = np.sort(known)
-    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    there[beside] = known[at] == keys
-    return there
+class _Beside:
+    """Tells of rows whether a loss stands beside them: line and step are the same."""
 
+    def __init__(self, columns: Columns, losses: list[Groups]) -> None:
+        self._columns, self._losses = columns, losses
+        self._told = np.zeros(len(columns), bool)
+        for groups in losses:
+            self._told[groups.order] = True
+        self._there = np.zeros(len(columns), np.int8)
 
-def _keys(columns: Columns, rows: npt.NDArray[np.bool_]) -> Ints:
-    """One number for line and step, of these rows."""
-    step = columns.step[rows]
-    return (columns.line[rows] << 20) | (np.where(step == NOTHING, 0, step) & 0xFFFFF)
+    def of(self, each: Groups) -> npt.NDArray[np.int8]:
+        """The answer for the rows of these series; those of other rows mean nothing."""
+        if not self._losses:
+            return self._there
+        # In most logs a record looks like the one before: the loss is as many rows away.
+        rows, line, step = each.order, self._columns.line, self._columns.step
+        first = int(rows[0])
+        near = np.flatnonzero(self._told[max(0, first - 64) : first + 64]) + max(0, first - 64)
+        away = int(near[np.abs(near - first).argmin()]) - first if len(near) else 0
+        guess = np.clip(rows + away, 0, len(line) - 1)
+        there = self._told[guess] & (line[guess] == line[rows]) & (step[guess] == step[rows])
+        if not there.all():
+            missing = rows[~there]
+            there[~there] = self._found(missing)
+        self._there[rows] = there
+        return self._there
+
+    def _found(self, rows: Ints) -> npt.NDArray[np.bool_]:
+        """By search among all losses."""
+        known, keys = self._keys(np.flatnonzero(self._told)), self._keys(rows)
+        if (known[1:] < known[:-1]).any():
+            known = np.sort(known)
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return np.asarray(known[at] == keys)
+
+    def _keys(self, rows: Ints) -> Ints:
+        """One number for line and step."""
+        step = self._columns.step[rows]
+        known = np.where(step == NOTHING, 0, step) & 0xFFFFF
+        return np.asarray((self._columns.line[rows] << 20) | known)
 
 
 def _told(key: str, gap: dict[str, Any], zero: bool) -> Finding:

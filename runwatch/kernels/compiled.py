@@ -52,15 +52,13 @@ def compiled(kernel: Callable[..., int]) -> Callable[..., int]:
 
 
 @njit(**_FAST)
-def _lower(order, n, value):  # type: ignore[no-untyped-def]
-    """How many of the first `n` sorted values are below `value`."""
-    low, size = 0, n
-    while size > 0:
-        half = size >> 1
-        below = order[low + half] < value
-        low = low + half + 1 if below else low
-        size = size - half - 1 if below else half
-    return low
+def _below(order, value):  # type: ignore[no-untyped-def]
+    """How many of a full window are below `value`. Counting all 200 takes half the time of a
+    binary search, whose branches nobody can predict."""
+    count = 0
+    for i in range(SIZE):
+        count += 1 if order[i] < value else 0
+    return count
 
 
 @overload(rolling.push)
@@ -71,19 +69,24 @@ def _push(s, value):  # type: ignore[no-untyped-def]
         if n < SIZE:
             s.ring[n] = value
             s.n = n + 1
-            gone = n
-        else:
-            gone = _lower(order, n, s.ring[s.head])
-            s.ring[s.head] = value
-            s.head = (s.head + 1) % SIZE
-        to = _lower(order, n, value)
+            while n > 0 and order[n - 1] > value:
+                order[n] = order[n - 1]
+                n -= 1
+            order[n] = value
+            return
+        head = s.head
+        gone, to = _below(order, s.ring[head]), _below(order, value)
+        s.ring[head] = value
+        s.head = 0 if head + 1 == SIZE else head + 1
+        # Unsigned, since an index that may be negative costs a test and the vector instructions.
+        one, begin = np.uint64(1), np.uint64(gone)
         if to > gone:
             to -= 1
-            for i in range(gone, to):
-                order[i] = order[i + 1]
+            for i in range(begin, np.uint64(to)):
+                order[i] = order[i + one]
         else:
-            for i in range(gone, to, -1):
-                order[i] = order[i - 1]
+            for back in range(np.uint64(0), np.uint64(gone - to)):
+                order[begin - back] = order[begin - back - one]
         order[to] = value
 
     return push

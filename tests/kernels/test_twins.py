@@ -56,8 +56,10 @@ def passed(
     at: Any = [0, 0, 0]
     steps = [NOTHING if i % 50 > 45 else i // 2 for i in range(n)]
     columns = [np.arange(n), np.arange(n), np.array(steps), np.full(n, math.nan), np.array(values)]
-    tables = [np.arange(n), np.array(begins), np.array(segments), np.array(slots)]
+    tables = [np.arange(n), np.array(begins), np.array(segments, np.int32), np.array(slots)]
     if fast:
+        for column in columns:
+            column.flags.writeable = False
         kernel, at = compiled(kernel), np.zeros(3, np.int64)
     else:
         columns, tables = [c.tolist() for c in columns], [t.tolist() for t in tables]
