@@ -12,6 +12,7 @@ from runwatch.records import Batch
 
 FROZEN = 10  # steps at exactly the same value
 DIGITS = 4  # significant digits that such a value must have to be no rounding
+UNMOVED = 1000  # steps after which a loss that stands where it began deserves a word
 EARLY = 0.1  # share of the announced steps before which nothing is said
 
 
@@ -21,7 +22,8 @@ class Detector:
     Sees: exactly the same loss, with four digits or more, on ten steps in a row (medium): a model
     that does not learn at all, as ln 2 = 0.6931 for two classes. And a Theil-Sen slope over the
     last 500 steps, or the last twentieth of the run, that changed by less than the noise of the
-    blocks it is measured on and by less than 0.2 % of what was learned (low).
+    blocks it is measured on and by less than 0.2 % of what was learned (low). And a loss that in a
+    thousand steps or more never left the level of its first steps (low): nothing was learned.
 
     Matters: the rest of the run may be money for nothing.
 
@@ -56,6 +58,14 @@ class Detector:
                 at = place(key, track.still_line, track.still_step, track.still_time)
                 message = f"exactly {track.still:g} on {track.still_count} steps in a row"
                 found.append(_told(at, track.still_last_line, Severity.MEDIUM, message))
+            elif track.unmoved_steps >= UNMOVED and _unmoved(track):
+                at = place(key, track.unmoved_line, track.unmoved_step, track.unmoved_time)
+                message = (
+                    f"where it began: in {track.unmoved_steps} steps it has not moved by more "
+                    f"than its noise of {track.unmoved_noise:.2g}"
+                )
+                if not self._short(at, track.unmoved_steps):
+                    found.append(_told(at, track.still_last_line, Severity.LOW, message))
             elif track.flat:
                 at = place(key, track.flat_line, track.flat_step, track.flat_time)
                 message = (
@@ -86,6 +96,16 @@ class Detector:
     def _early(self, at: dict[str, Any]) -> bool:
         total = self._totals.get(at["stream"])
         return total is not None and at["step"] is not None and at["step"] < EARLY * total
+
+    def _short(self, at: dict[str, Any], steps: int) -> bool:
+        """Whether too little of the announced steps was seen."""
+        total = self._totals.get(at["stream"])
+        return total is not None and steps < EARLY * total
+
+
+def _unmoved(track: Any) -> bool:
+    """Whether the level is a level at all: a policy's loss that wavers about 0 has none."""
+    return bool(track.unmoved and abs(track.start) > 10.0 * track.unmoved_noise)
 
 
 def _exact(value: float) -> bool:

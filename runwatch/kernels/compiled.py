@@ -32,7 +32,7 @@ for _part, _names in {
     gradient: "enough close judged",
     spike: "alarms rise calm_again stands lost diverged goes_on notable take",
     divergence: "lasts stand block_ends climb",
-    plateau: "shift halve judge block_ends stand take",
+    plateau: "shift halve judge stay block_ends stand take",
     throughput: "baseline begin compare block_ends take",
     learning_rate: "take",
     vanished: "close widen beside zero",
@@ -124,14 +124,26 @@ def _clear(values):  # type: ignore[no-untyped-def]
 @overload(rolling.middle)
 def _middle(values, n):  # type: ignore[no-untyped-def]
     def middle(values, n):  # type: ignore[no-untyped-def]
-        """By insertion into a copy: these are few."""
+        """By selection in a copy (Hoare, Algorithm 65: Find)."""
         copy = np.empty(n, np.float64)
         for i in range(n):
-            value, at = values[i], i
-            while at > 0 and copy[at - 1] > value:
-                copy[at] = copy[at - 1]
-                at -= 1
-            copy[at] = value
-        return copy[n >> 1]
+            copy[i] = values[i]
+        low, high, wanted = 0, n - 1, n >> 1
+        while low < high:
+            pivot, i, j = copy[wanted], low, high
+            while i <= j:
+                while copy[i] < pivot:
+                    i += 1
+                while pivot < copy[j]:
+                    j -= 1
+                if i <= j:
+                    copy[i], copy[j] = copy[j], copy[i]
+                    i += 1
+                    j -= 1
+            if j < wanted:
+                low = i
+            if wanted < i:
+                high = j
+        return copy[wanted]
 
     return middle

@@ -12,6 +12,8 @@ MANY = 400  # blocks at which two become one
 EVERY = 5  # blocks between two judgements
 PAIRS = WINDOW * (WINDOW - 1) // 2
 FLAT = 0.002  # of what was learned
+STAYS = 4.0  # times the noise of the blocks: a level that moved less did not move
+STILL = 0.002  # of the first level: a printed loss that moved less shows rounding
 
 FIELDS = (
     Field("segment"),
@@ -28,6 +30,8 @@ FIELDS = (
     Field("times", 0, WINDOW),
     *numbers("flat", "flat_line", "flat_step", "flat_time", "flat_steps", "flat_last_line"),
     *numbers("flat_level", "flat_fall", "flat_noise", start=0.0),
+    *numbers("moved", "unmoved", "unmoved_line", "unmoved_step", "unmoved_time", "unmoved_steps"),
+    Field("unmoved_noise", 0.0),
 )
 
 
@@ -68,6 +72,7 @@ def judge(s: Any, line: int) -> None:
     noise = 1.4826 * middle(rest, WINDOW)
     fall = -slope * WINDOW
     learned = abs(s.start - blocks[WINDOW - 1])
+    stay(s, level, abs(fall), noise)
     if abs(fall) < noise and abs(fall) < FLAT * learned:
         if s.flat == 0:
             s.flat = 1
@@ -83,10 +88,26 @@ def judge(s: Any, line: int) -> None:
         s.flat = 0  # what was called flat falls, or has sunk since, however slowly
 
 
+def stay(s: Any, level: float, fall: float, noise: float) -> None:
+    """Whether the series still stands where it began, in all that was seen of it.
+
+    Its first block tells where it began; noise is that of the blocks, so that a loss whose level
+    is lost in the noise of single steps still counts as moving.
+    """
+    if max(fall, abs(level - s.start)) > max(STAYS * noise, STILL * abs(s.start)):
+        s.moved = 1
+    s.unmoved = 1 - s.moved
+    s.unmoved_steps = s.count * BLOCK * s.size
+    s.unmoved_noise = noise
+
+
 def block_ends(s: Any, mean: float, line: int) -> None:
     """Take in a whole block and judge now and then."""
     if s.count == 0:
         s.start = mean
+        s.unmoved_line = s.block_line
+        s.unmoved_step = s.block_step
+        s.unmoved_time = s.block_time
     if s.window == WINDOW:
         for j in range(WINDOW - 1):
             shift(s, j, j + 1)
