@@ -166,6 +166,14 @@ def _beside(finding: Finding, root: Finding) -> Finding:
     return replace(finding, role=Role.FOLLOW_ON if terminal else Role.SYMPTOM)
 
 
+def concluded(findings: Sequence[Finding], ending: Ending) -> list[Finding]:
+    """The findings without silences that the end explains: behind the last measurement of a run
+    that came to its end, lines of its closing work follow, and no stall."""
+    over = ending.state in GOOD
+    silent = ("stalled", "stalled_eval")
+    return [f for f in findings if not (over and f.kind in silent and f.state is State.OPEN)]
+
+
 def _nothing(ending: Ending) -> Verdict:
     """An empty log says neither that the run is well nor that it is not."""
     return Verdict(

@@ -150,8 +150,8 @@ class Analysis:
     ) -> Summary:  # fmt: skip
         """The run as it stands. `cite` gives the lines that findings of the numbers rest on;
         `ending` is how it ended where one knows more than its log tells."""
-        found = evident(self.findings(), cite)
         ending = ending or self.ending()
+        found = evident(judgement.concluded(self.findings(), ending), cite)
         written = self._parser.account.lines > 0
         verdict = judgement.fold(found, ending, written=written)
         best = self.checkpoints.best(_wrecked_at(verdict))

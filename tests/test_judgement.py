@@ -9,6 +9,7 @@ from runwatch.judgement import (
     Judgement,
     TerminalState,
     Verdict,
+    concluded,
     fold,
     one_root,
     rule,
@@ -143,3 +144,9 @@ def test_one_episode_has_one_root() -> None:
     roles = [f.role for f in one_root([said, root, late, slow, spike], root)]
     assert [Role.CONFIRMATION, Role.ROOT, Role.FOLLOW_ON, Role.SYMPTOM, Role.ROOT] == roles
     assert [said, slow] == one_root([said, slow], None)
+
+
+def test_a_run_that_came_to_its_end_is_not_stalled() -> None:
+    """What is silent behind the last measurement is a stall only while the end is not known."""
+    silent = found("stalled", 800, state=State.OPEN)
+    assert ([], [silent]) == (concluded([silent], DONE), concluded([silent], UNKNOWN))

@@ -4,6 +4,7 @@ from math import log
 
 import pytest
 
+from runwatch.detect import Columns
 from tests.detect.numbers.numeric_batches import (
     DETECTORS,
     INF,
@@ -185,6 +186,7 @@ FIRES = {
     "plateau": [
         (losses([log(2.0)] * 12), [("plateau", "medium", "open", 1)]),
         (losses([*falling(500), *calm(3000)]), [("plateau", "low", "open", 2376)]),
+        (losses(calm(3000, level=2.303)), [("plateau", "low", "open", 1)]),
     ],
     "overfit": [
         (
@@ -291,6 +293,7 @@ SILENT = {
     "plateau": {
         "a falling loss": losses([10.0 - 0.001 * i for i in range(3000)]),
         "a rounded loss": losses([0.01] * 40),
+        "a short run at one level": losses(calm(600, level=2.303)),
     },
     "overfit": {
         "noisy evaluations that improve": evaluated([2.0, 2.2, 1.8, 2.0, 1.6, 1.8, 1.4], 0.0),
@@ -363,6 +366,16 @@ def test_wall_time_is_not_attributable() -> None:
     check = watching.check()
     assert not check.ran
     assert check.why.startswith("not attributable")
+
+
+def test_a_rank_counts_once() -> None:
+    """Two ranks that speak in three streams each are not six ranks to compare."""
+    watching = detector("straggler")
+    for stream in ("a", "b", "c"):
+        slow = [r for r in ranks(1.5) if r.rank in (4, 5)]
+        part = batch(slow, stream)
+        watching.feed(part, Columns(part))
+    assert (watching.findings(), watching.check().ran) == ([], False)
 
 
 def test_a_dead_gradient_field_is_told() -> None:
