@@ -16,6 +16,7 @@ SEGMENT = 1  # a series goes on in another segment than its record
 SOME = 20_000  # rows from which loading a compiled kernel pays where numba is loaded already
 MANY = 200_000  # rows from which loading numba pays
 
+_loaded: set[Any] = set()  # kernels whose compiled twin this process has loaded already
 Kernel = Callable[..., int]
 Rows = tuple[Any, Any, Any, Any, Any]
 
@@ -39,13 +40,14 @@ class Run:
         arrays: Rows, plain: Callable[[], Rows], *more: Any,
     ) -> None:  # fmt: skip
         tracks.seen += len(groups.order)
-        compiled = tracks.compiled or worth_compiling(tracks.seen)
+        compiled = tracks.compiled or kernel in _loaded or worth_compiling(tracks.seen)
         states = tracks.rows(compiled=compiled)
         self._at: Any = [0, 0, 0]
         self._call: Callable[[], int]
         if compiled:
             from runwatch.kernels import compiled as twins
 
+            _loaded.add(kernel)
             kernel, self._at = twins.compiled(kernel), np.zeros(3, np.int64)
             where = (groups.order, groups.begins, groups.segments, np.array(slots), states)
             self._call = lambda: kernel(*arrays, *where, self._at, *more)

@@ -83,6 +83,7 @@ class Tracks:
         self.seen = 0  # rows that came by, in this process
         self._plain: list[Any] = []
         self._array: npt.NDArray[Any] | None = None
+        self._blank: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -92,7 +93,7 @@ class Tracks:
         slot = self.slots.get(key)
         if slot is None:
             slot = self.slots[key] = len(self.slots)
-            self._append(self.fresh(segment=segment))
+            self._append(segment)
         return slot
 
     def fresh(self, **given: Any) -> Any:
@@ -158,13 +159,18 @@ class Tracks:
     def _json(self, row: Any) -> dict[str, Any]:
         return {f.name: _plain(getattr(row, f.name)) for f in self.fields if not f.sorts}
 
-    def _append(self, row: Any) -> None:
+    def _append(self, segment: int) -> None:
         if self._array is None:
-            self._plain.append(row)
+            self._plain.append(self.fresh(segment=segment))
             return
-        if len(self.slots) > len(self._array):
+        last = len(self.slots) - 1
+        if last >= len(self._array):
             self._array = np.concatenate((self._array, np.zeros_like(self._array)))
-        self._pack(len(self.slots) - 1, row)
+        if self._blank is None:  # a run of thousands of streams copies it thousands of times
+            self._pack(last, self.fresh())
+            self._blank = self._array[last : last + 1].copy()
+        self._array[last : last + 1] = self._blank
+        self._array["segment"][last] = segment
 
     def _pack(self, slot: int, row: Any) -> None:
         assert self._array is not None
