@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 QUIET = 0.25  # seconds without data after which everything there was has been read
 PATIENCE = 20.0  # seconds after which a source that says nothing has nothing
 SLOW = 2.0  # seconds after which streams that say nothing are not waited for
+BUSY = 60.0  # seconds after which one that is written faster than it is read is told of
 SMALL = 1 << 16  # bytes of a chunk that is most likely the last for now
 _AT_REST = (Kind.FILE, Kind.FOLDER, Kind.GLOB)
 
@@ -216,8 +217,9 @@ class Watched:
             return True
         at_end = chunk.position >= chunk.size if chunk.size else len(chunk.data) < SMALL
         (self._ends.add if at_end else self._ends.discard)(chunk.stream.name)
-        slow = self._steady() - self._begun > SLOW
-        return at_end and (slow or len(self._ends) >= len(source.streams()))
+        since = self._steady() - self._begun
+        everything = since > SLOW or len(self._ends) >= len(source.streams())
+        return since > BUSY or (at_end and everything)
 
     def _given_up(self, error: UnreachableError) -> list[Event]:
         """The source says that trying again cannot help."""
