@@ -6,11 +6,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from runwatch import judgement
 from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.column import numbers
 from runwatch.detect import Columns, Faults, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.curves import Curves
@@ -200,9 +201,9 @@ class Analysis:
         words: list[str] = quantity.dictionary.to_pylist()
         kind = batch.stream.kind
         counts = self._told.setdefault(kind, {})
-        for row in pc.value_counts(quantity.indices.drop_null()).to_pylist():
-            word = words[row["values"]]
-            counts[word] = counts.get(word, 0) + row["counts"]
+        codes = numbers(quantity.indices, -1)
+        for word, count in zip(words, np.bincount(codes + 1)[1:].tolist(), strict=False):
+            counts[word] = counts.get(word, 0) + count
         before = [self._told.get(one, {}) for one in READING[: READING.index(kind)]]
         doubled = [
             at for at, word in enumerate(words)
@@ -210,8 +211,9 @@ class Analysis:
         ]  # fmt: skip
         if not doubled:
             return batch
-        keep = pc.invert(pc.is_in(quantity.indices, pa.array(doubled, pa.int32())))
-        return replace(batch, points=batch.points.filter(keep))
+        again = np.zeros(len(words) + 1, np.bool_)
+        again[doubled] = True  # the last place is that of null, -1
+        return replace(batch, points=batch.points.filter(pa.array(~again[codes])))
 
     def _worth_keeping(self, batch: Batch) -> Batch:
         """The batch with no more lines of note than are stored of one stream."""

@@ -83,22 +83,28 @@ def _series(batch: Batch, numbers: dict[Series, int]) -> Any:
     The four columns are packed into one integer, as digits to the bases of their sizes, because
     hashing one integer a point is several times faster than joining on four texts.
     """
+    import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    words: list[Any] = [batch.points.column(name) for name in ("metric", "unit", "quantity")]
-    ranks: Any = pc.dictionary_encode(batch.points.column("rank"))
-    packed: Any = pa.repeat(pa.scalar(0, pa.int64()), batch.points.num_rows)
-    for column in (ranks, *words):
-        digit = pc.fill_null(pc.add(column.indices.cast(pa.int64()), 1), 0)  # 0 stands for null
-        packed = pc.add(pc.multiply(packed, len(column.dictionary) + 1), digit)
-    found: Any = pc.dictionary_encode(packed)
-    texts = [[None, *column.dictionary.to_pylist()] for column in (ranks, *words)]
-    local = [
-        numbers.setdefault(_key(batch.stream.name, texts, number), len(numbers))
-        for number in found.dictionary.to_pylist()
-    ]
-    return pa.array(local, pa.int32()).take(found.indices)
+    from runwatch import column
+
+    ranks = column.numbers(batch.points.column("rank"), -1)
+    present = column.distinct(ranks)
+    packed = np.searchsorted(present, ranks).astype(np.int64)
+    texts: list[list[Any]] = [[None if rank < 0 else rank for rank in present.tolist()]]
+    for name in ("metric", "unit", "quantity"):
+        words: Any = batch.points.column(name)
+        texts.append([None, *words.dictionary.to_pylist()])  # 0 stands for null
+        packed = packed * len(texts[-1]) + column.numbers(words.indices, -1) + 1
+    found = column.distinct(packed)
+    local = np.array(
+        [
+            numbers.setdefault(_key(batch.stream.name, texts, number), len(numbers))
+            for number in found.tolist()
+        ],
+        np.int32,
+    )
+    return column.array(local[np.searchsorted(found, packed)], pa.int32())
 
 
 def _key(stream: str, texts: Sequence[Sequence[Any]], packed: int) -> Series:
@@ -113,16 +119,18 @@ def _key(stream: str, texts: Sequence[Sequence[Any]], packed: int) -> Series:
 def _lines(batch: Batch) -> pa.RecordBatch:
     import pyarrow as pa
 
+    from runwatch import column
+
     size = batch.lines.num_rows
-    texts: Any = batch.lines.column("text")
-    kept_texts = [kept_text(text) for text in texts.to_pylist()]
+    texts: list[Any] = batch.lines.column("text").to_pylist()
+    kept_texts = [kept_text(text) for text in texts]
     kept = ("line", "time", "rank", "step", "segment")
-    level = batch.lines.column("level").cast(pa.string())
+    levels = batch.lines.column("level").to_pylist()
     columns = [
         pa.repeat(batch.stream.name, size),
         *(batch.lines.column(name) for name in kept),
-        level,
-        pa.array(kept_texts, pa.string()),
+        column.array(levels, pa.string()),
+        column.array(kept_texts, pa.string()),
         pa.repeat(batch.given_up, size),
     ]
     return pa.record_batch(columns, names=["stream", *kept, "level", "text", "tail"])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from runwatch.store.rows import Rows, Series
 
 OF_A_RUN = ("streams", "lines", "findings", "judgements", "runs")  # series and points come first
+_TEXTS = frozenset(("run", "stream", "metric", "unit", "quantity", "identity"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +117,16 @@ def _add_points(connection: DuckDBPyConnection, flush: Flush) -> None:
     import numpy as np
     import pyarrow as pa
 
+    from runwatch import column
+
     points = flush.rows.points
     if points is None:
         return
-    ids = pa.chunked_array([pa.array(_series_ids(connection, flush.run, flush.rows.series))])
-    points = points.set_column(0, "series", ids.take(points.column("series")))
-    points = points.append_column("place", pa.array(np.arange(points.num_rows)))
+    ids = np.array(_series_ids(connection, flush.run, flush.rows.series))
+    series: Any = points.column("series")
+    named = [column.array(ids[column.numbers(part)], pa.int32()) for part in series.chunks]
+    points = points.set_column(0, "series", pa.chunked_array(named))
+    points = points.append_column("place", column.array(np.arange(points.num_rows), pa.int64()))
     connection.register("incoming", points)
     # Sorted by series, values, steps and lines pack to 2.4 bytes a point rather than 5.6.
     connection.execute(
@@ -215,19 +220,14 @@ def _insert(
     """Through Arrow: thousands of rows one by one cost DuckDB seconds."""
     import pyarrow as pa
 
+    from runwatch import column
+
     if not rows:
         return
-    columns = zip(*rows, strict=True)
-    types = {"run": pa.string(), "rank": pa.int32(), "unit": pa.string(), "quantity": pa.string()}
-    connection.register(
-        "incoming",
-        pa.table(
-            [
-                pa.array(values, types.get(name))
-                for name, values in zip(names, columns, strict=True)
-            ],
-            names=list(names),
-        ),
-    )
+    columns = [
+        column.array(values, pa.string() if name in _TEXTS else pa.int64())
+        for name, values in zip(names, zip(*rows, strict=True), strict=True)
+    ]
+    connection.register("incoming", pa.record_batch(columns, names=list(names)))
     connection.execute(f"INSERT INTO stored_rows.{table} BY NAME SELECT * FROM incoming")  # noqa: S608 a name of ours
     connection.unregister("incoming")
