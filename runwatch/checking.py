@@ -29,6 +29,7 @@ from runwatch.target import Kind, Target
 if TYPE_CHECKING:
     from runwatch.store import Store
 
+PAGES = "https://wandb.ai"
 LIVE = 900.0  # seconds since a run was written by another program that may still keep it
 
 
@@ -36,7 +37,7 @@ LIVE = 900.0  # seconds since a run was written by another program that may stil
 class Wanted:
     """How to check. `reference` names a run of the history; `instead` is a log that is read where
     the target cannot be; `reviewer` is None where nobody is asked; `order` is what is done about a
-    STOP: none, kill, or a command."""
+    STOP: none, kill, or a command; `pages` is where W&B shows its runs."""
 
     baselines: tuple[Baseline, ...] = ()
     reference: str = ""
@@ -48,6 +49,7 @@ class Wanted:
     order: str = NONE
     notes: Path | None = None
     formats: tuple[Path, ...] = ()
+    pages: str = PAGES
 
 
 class Checking:
@@ -60,6 +62,7 @@ class Checking:
     ) -> None:  # fmt: skip
         self.target, self.wanted = target, wanted
         self.run = run_id(target, clock)
+        self.address = redact(address_of(target, wanted.pages))
         self.lost: StoreError | None = None
         self._store, self._clock, self._tell = store, clock, tell
         self._written: datetime | None = None  # when the run was written last, by whomever
@@ -173,7 +176,7 @@ class Checking:
         going = answer.judgement is Judgement.CONTINUE
         past = None if going else self.last  # what was done before is over with a CONTINUE
         return Checkup(
-            self.run, redact(str(self.target)), redact(_where(self.target)), at, answer,
+            self.run, redact(str(self.target)), self.address, at, answer,
             checkup.interval(
                 self.last, answer.judgement, anomaly=bool(set(doubts) - before),
                 rungs=self.wanted.rungs,
@@ -199,7 +202,7 @@ class Checking:
         """Out of reach is no word on the run: the same again at the next time."""
         last = self.last
         return Checkup(
-            self.run, redact(str(self.target)), redact(_where(self.target)), at,
+            self.run, redact(str(self.target)), self.address, at,
             Answer(None, redact(str(error)), "source"),
             checkup.interval(last, None, anomaly=False, rungs=self.wanted.rungs),
             lines=last.lines if last else 0, known=tuple(last.known) if last else (),
@@ -280,7 +283,12 @@ def _by(review: Review, answer: Answer) -> Answer:
     return Answer(review.judgement, reason, "reviewer", answer.concern)
 
 
-def _where(target: Target) -> str:
-    """The address of a run: a file's whole path, else what was named."""
+def address_of(target: Target, pages: str = PAGES) -> str:
+    """Where a person finds the run: its page, a file's whole path, else what was named."""
+    if target.kind is Kind.WANDB:
+        entity, project, run = target.path.split("/")
+        return f"{pages.rstrip('/')}/{entity}/{project}/runs/{run}"
+    if target.kind is Kind.MLFLOW:
+        return f"run {target.path} at {target.service}"
     local = target.kind in (Kind.FILE, Kind.FOLDER, Kind.GLOB)
     return os.path.abspath(target.path) if local else str(target)

@@ -146,7 +146,18 @@ def _wanted(options: argparse.Namespace, target: "Target") -> "Wanted":
         _rungs(options.intervals), Target.parse(options.log) if options.log else None,
         _reviewer(options), options.redact_paths, options.on_stop,
         Path(options.notes) if options.notes else None, tuple(own_formats(options.formats)),
+        _pages(),
     )  # fmt: skip
+
+
+def _pages() -> str:
+    """Where W&B shows runs: a server of one's own shows them where it answers."""
+    import os
+
+    from runwatch.checking import PAGES
+
+    base = os.environ.get("WANDB_BASE_URL", "")
+    return PAGES if not base or base.startswith("https://api.wandb.ai") else base
 
 
 def _rungs(text: str) -> tuple[float, ...]:

@@ -1,0 +1,19 @@
+"""Where a person finds a run that was checked."""
+
+from pathlib import Path
+
+import pytest
+
+from runwatch.checking import address_of
+from runwatch.target import Target
+
+
+def test_every_run_has_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page, a whole path, or what was named."""
+    monkeypatch.chdir(tmp_path)
+    wandb = Target.of_wandb("team/gpt/4f2a")
+    assert address_of(wandb) == "https://wandb.ai/team/gpt/runs/4f2a"
+    assert address_of(wandb, "http://own:8080/") == "http://own:8080/team/gpt/runs/4f2a"
+    assert address_of(Target.of_mlflow("0a1b", uri="http://m:5000")) == "run 0a1b at http://m:5000"
+    assert address_of(Target.parse("logs/train.log")) == str(tmp_path / "logs" / "train.log")
+    assert address_of(Target.parse("me@box:/x/train.log")) == "me@box:/x/train.log"
