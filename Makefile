@@ -13,11 +13,11 @@ PIP := $(RUN) -m pip --disable-pip-version-check install --quiet --constraint co
 APT_PACKAGES := cron openssh-server procps systemd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench soak screenshot lock clean
+.PHONY: help demo test check format bench bench-peers bench-hard soak screenshot lock clean
 
 help: ## this text
 	@echo "make TARGET, where TARGET is:"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
 demo: $(VENV)/.runtime ## read the eight-rank example run: findings, summary, one SQL query
 	@rm -rf .demo
@@ -44,7 +44,15 @@ format: $(VENV)/.dev ## put the code into shape
 	@$(RUN) -m ruff format .
 
 bench: $(VENV)/.dev ## how fast it is
-	@$(RUN) -m pytest bench $(ARGS)
+	@$(RUN) -m pytest bench $(ARGS) --benchmark-json=.bench.json
+	@$(RUN) -m bench.history .bench.json bench/history.jsonl
+
+bench-peers: $(VENV)/.dev ## runwatch beside the tools that are told the schema
+	@$(PIP) polars==2.1.0
+	@$(RUN) -m bench.peers $(ARGS)
+
+bench-hard: $(VENV)/.dev ## logs that are hard to read fast, and cost per byte as they grow
+	@$(RUN) -m bench.hard $(ARGS)
 
 soak: $(VENV)/.dev $(VENV)/.system ## count lines through rotations, kills and broken connections; ARGS="--seconds 60"
 	@$(RUN) -m bench.soak $(ARGS)

@@ -31,7 +31,7 @@ METRICS = {
     ],
 }  # fmt: skip
 PEERS = {
-    "json": ["runwatch", "duckdb", "polars", "regex"],
+    "json": ["runwatch", "duckdb", "simdjson", "polars", "regex"],
     "keyvalue": ["runwatch", "polars", "regex"],
     "megatron": ["runwatch", "polars", "regex"],
 }
@@ -54,6 +54,7 @@ class Cost:
 def runwatch(form: str, path: str) -> dict[str, float]:
     """`runwatch parse --summary`, told nothing."""
     words = [sys.executable, "-m", "runwatch", "parse", "--summary", "--json", path]
+    words += ["--threads", "1"]  # CPU-seconds are compared, and each peer has one thread
     out = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     return {
         m["metric"]: m["mean"] * (m["count"] - m["nan"])
@@ -75,6 +76,24 @@ def duckdb(form: str, path: str) -> dict[str, float]:
         f"SELECT {sums} FROM read_json(?, format='newline_delimited', columns={columns})", [path]
     ).fetchall()[0]
     return dict(zip(METRICS[form], row, strict=True))
+
+
+def simdjson(form: str, path: str) -> dict[str, float]:
+    """simdjson's on-demand reader in C++, the fields told."""
+    words = [str(Path(path).parent / "simdjson_sum"), path, *METRICS[form]]
+    out = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    return dict(zip(METRICS[form], map(float, out.split()), strict=True))
+
+
+def build_simdjson(folder: Path) -> bool:
+    """Compile the peer in C++; False where there is no compiler or no library."""
+    source = Path(__file__).with_name("simdjson_sum.cpp")
+    words = ["g++", "-O3", "-march=native", "-std=c++17", str(source), "-lsimdjson"]
+    try:
+        done = subprocess.run([*words, "-o", str(folder / "simdjson_sum")], capture_output=True)
+    except FileNotFoundError:
+        return False
+    return done.returncode == 0
 
 
 def polars(form: str, path: str) -> dict[str, float]:
@@ -131,7 +150,7 @@ def child(tool: str, form: str, path: str) -> None:
 
     start = time.perf_counter()
     sums = globals()[tool](form, path)
-    who = resource.RUSAGE_CHILDREN if tool == "runwatch" else resource.RUSAGE_SELF
+    who = resource.RUSAGE_CHILDREN if tool in ("runwatch", "simdjson") else resource.RUSAGE_SELF
     peak = resource.getrusage(who).ru_maxrss / 1024
     print(json.dumps({"sums": sums, "wall": time.perf_counter() - start, "peak": peak}))
 
@@ -147,6 +166,9 @@ def main() -> None:
     if options.child:
         return child(*options.child)
     options.folder.mkdir(exist_ok=True)
+    if not build_simdjson(options.folder):
+        PEERS["json"].remove("simdjson")
+        print("without simdjson: it needs g++ and libsimdjson-dev")
     missed = [form for form in FORMATS if not compare(form, options)]
     sys.exit(f"missed: {', '.join(missed)}" if missed else 0)
 
