@@ -129,10 +129,13 @@ GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
 OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
 
 
-def fold(findings: Sequence[Finding], ending: Ending, *, written: bool = True) -> Verdict:
+def fold(
+    findings: Sequence[Finding], ending: Ending, *, written: bool = True, blind: str = ""
+) -> Verdict:
     """One answer from all findings and the ending that the text tells.
 
-    Where nothing is `written` yet the answer is to wait. The root is the earliest cause: a loss
+    Where nothing is `written` yet the answer is to wait, and so it is where what is written shows
+    nothing, for the reason that `blind` gives. The root is the earliest cause: a loss
     that was no number before the crash outranks the crash, unless the crash has a cause of its
     own. What recovered asks for nothing.
     """
@@ -149,7 +152,22 @@ def fold(findings: Sequence[Finding], ending: Ending, *, written: bool = True) -
         root = _gravest(standing)
     if root is None and not written and ending.state in OPEN:
         return _nothing(ending)
+    if root is None and blind and ending.state in OPEN:
+        step = "log the compute time, or the time spent waiting for data, of each rank"
+        return Verdict(
+            Judgement.WAIT, Decision.CONDITIONAL, "low", None, blind, (step,), ending
+        )  # fmt: skip
     return _verdict(root, findings, ending)
+
+
+def blind(checks: Sequence[Check]) -> str:
+    """Why the numbers of a log show nothing: they are times of ranks that cannot be attributed,
+    and none of the checks of the numbers could run. Empty where something can be judged."""
+    by_name = {check.name: check for check in checks}
+    told = by_name.get("straggler")
+    if told is None or not told.why.startswith("not attributable"):
+        return ""
+    return "" if any(check.ran for check in checks if check.name != "faults") else told.why
 
 
 def one_root(findings: Sequence[Finding], root: Finding | None) -> list[Finding]:

@@ -154,7 +154,8 @@ class Analysis:
         ending = ending or self.ending()
         found = evident(judgement.concluded(self.findings(), ending), cite)
         written = self._parser.account.lines > 0
-        verdict = judgement.fold(found, ending, written=written)
+        checks = tuple(detector.check() for detector in self._detectors)
+        verdict = judgement.fold(found, ending, written=written, blind=judgement.blind(checks))
         best = self.checkpoints.best(_wrecked_at(verdict))
         return Summary(
             run=self._run,
@@ -166,7 +167,7 @@ class Analysis:
             verdict=verdict,
             coverage=covered(self._parser.account, skipped),
             findings=tuple(sorted(judgement.one_root(found, verdict.root_cause), key=_order)),
-            checks=tuple(detector.check() for detector in self._detectors),
+            checks=checks,
             final_metrics=self.outline.final_metrics(),
             best_checkpoint=None if best is None else best.path,
             actions=tuple(self.actions),

@@ -4,11 +4,13 @@ import pytest
 
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import (
+    Check,
     Decision,
     Ending,
     Judgement,
     TerminalState,
     Verdict,
+    blind,
     concluded,
     fold,
     one_root,
@@ -150,3 +152,14 @@ def test_a_run_that_came_to_its_end_is_not_stalled() -> None:
     """What is silent behind the last measurement is a stall only while the end is not known."""
     silent = found("stalled", 800, state=State.OPEN)
     assert ([], [silent]) == (concluded([silent], DONE), concluded([silent], UNKNOWN))
+
+
+def test_times_of_ranks_alone_ask_to_wait() -> None:
+    """Where nothing but times that no rank can be blamed for is in the log, nobody can judge it."""
+    why = "not attributable: only wall time per step is logged by rank"
+    checks = [Check("faults", True), Check("straggler", False, why), Check("spike", False, "none")]
+    assert why == blind(checks)
+    assert ("WAIT", "CONDITIONAL", None) == answer(fold([], UNKNOWN, blind=why))
+    assert ("CONTINUE", "GO", None) == answer(fold([], DONE, blind=why))
+    assert blind([*checks, Check("plateau", True)]) == ""
+    assert blind([Check("faults", True), Check("straggler", False, "no ranks")]) == ""
