@@ -6,7 +6,6 @@ instead of lists. Compiling takes a second or two per kernel, once; loading them
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -24,6 +23,7 @@ from runwatch.kernels import (
     tracks,
     vanished,
 )
+from runwatch.kernels.jit import FAST
 from runwatch.kernels.rolling import SIZE
 
 for _part, _names in {
@@ -41,17 +41,15 @@ for _part, _names in {
     for _name in _names.split():
         register_jitable(getattr(_part, _name))
 
-_FAST: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-
 
 @cache
 def compiled(kernel: Callable[..., int]) -> Callable[..., int]:
     """The same kernel, compiled when it is first called."""
-    fast: Callable[..., int] = njit(**_FAST)(kernel)
+    fast: Callable[..., int] = njit(**FAST)(kernel)
     return fast
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def _below(order, value):  # type: ignore[no-untyped-def]
     """How many of a full window are below `value`. Counting all 200 takes half the time of a
     binary search, whose branches nobody can predict."""

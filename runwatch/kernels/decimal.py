@@ -8,6 +8,7 @@ more digits is left to the caller.
 import numpy as np
 from numba import njit
 
+from runwatch.kernels.jit import FAST
 from runwatch.kernels.memory import (
     as_double,
     byte_at,
@@ -50,7 +51,7 @@ _TOPS = np.uint64(0x8080808080808080)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def digit_count(word):
     """How many digits lead a word of eight characters."""
     odd = word ^ _ZEROS
@@ -58,7 +59,7 @@ def digit_count(word):
     return trailing_zeros(odd) >> 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def digit_value(word, count):
     """The value of the 1 to 8 digits that lead a word."""
     x = (word & _NIBBLES) << np.uint64(64 - 8 * count)
@@ -67,7 +68,7 @@ def digit_value(word, count):
     return ((x & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def scaled(mantissa, power):
     """mantissa * 10^power, rounded as the standard says; the mantissa is not 0."""
     if mantissa < np.uint64(1 << 53) and -22 <= power <= 22:
@@ -108,7 +109,7 @@ def scaled(mantissa, power):
     return as_double((m & np.uint64((1 << 52) - 1)) | (np.uint64(binary) << np.uint64(52)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def _run_at(address, mantissa):
     """Append the digits at an address to a mantissa: the address behind them, and the mantissa."""
     while True:
@@ -122,7 +123,7 @@ def _run_at(address, mantissa):
             return address, mantissa
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def _significant(address, behind):
     """The digits of a number behind its leading zeros."""
     count = 0
@@ -133,7 +134,7 @@ def _significant(address, behind):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def _raised_at(at, mantissa, power, negative, result):
     """Take the exponent at an address, if there is one, and write the number down."""
     if (byte_at(at) | 32) == 101:
@@ -150,7 +151,7 @@ def _raised_at(at, mantissa, power, negative, result):
     return at
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def number_at(address, result):
     """Read the number at an address into the double at `result`; the address behind it.
 
@@ -190,7 +191,7 @@ def number_at(address, result):
     return at
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def _two_words_at(first, word, whole, negative, result):
     """As `number_at`, where the first eight characters are digits and a point behind `whole`."""
     more = word_at(first + 8)
@@ -206,7 +207,7 @@ def _two_words_at(first, word, whole, negative, result):
     return _raised_at(at, mantissa, power, negative, result)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**FAST)
 def _long_number_at(first, negative, result):
     """As `number_at`, for more than eight characters and for exponents."""
     at = first

@@ -8,6 +8,7 @@ row of its writer say; that one is read by the readable path.
 import numpy as np
 from numba import njit
 
+from runwatch.kernels.jit import FAST
 from runwatch.kernels.layout import (
     ASIDE,
     ASKED,
@@ -53,7 +54,6 @@ from runwatch.kernels.layout import (
     F_VALUE,
     F_WHY,
     F_WRITERS,
-    FAST,
     FRAME,
     FULL,
     GOES_ON,

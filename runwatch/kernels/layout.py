@@ -6,8 +6,6 @@ Its operations say how to match it, its other columns what the readable path mak
 
 import numpy as np
 
-FAST = {"cache": True, "nogil": True, "error_model": "numpy"}
-
 # What an operation of a template does. Its row is (operation, a, b, c).
 LITERAL, NUMBER, STAMP, BLANKS, MASKED, UNTIL, GIVEN, WHOLE = range(8)
 OP_WIDTH, WORD_WIDTH = 4, 3

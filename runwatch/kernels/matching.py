@@ -9,9 +9,9 @@ import numpy as np
 from numba import njit
 
 from runwatch.kernels.decimal import digit_count, digit_value, number_at
+from runwatch.kernels.jit import FAST
 from runwatch.kernels.layout import (
     BLANKS,
-    FAST,
     FORM_COUNTED,
     FORM_WEIGHTS,
     GIVEN,
