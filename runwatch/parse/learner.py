@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from runwatch.parse.parser import Parser
 
 _LONGEST = 8192  # bytes of a line whose numbers are changed
-_MAX_TEMPLATES = 8192
+_MAX_TEMPLATES = 1 << 14
 _MAX_EXACT = 1 << 15
 _MAX_BYTES = 1 << 23  # of lines that are kept as they are
 _MAX_SEEN = 1 << 16
-_MAX_NAMES = 256  # kinds, or keys, whose state is kept for each writer
+_MAX_NAMES = 512  # kinds, or keys, whose state is kept for each writer
 _VARIANTS = 24  # templates of one form: for digits of other widths, in other contexts
 _TWICE = 2
 _TRIES = 48  # lines of one form that are looked at
@@ -41,6 +41,12 @@ class Learner:
             return False
         if trace.odd or len(trace.taken) > 1:
             return False
+        exact = int(matching.exact_at(start, end))
+        if exact in self._lines:
+            return self._keep(line, exact, trace)
+        if len(self._lines) >= _MAX_SEEN:
+            self._lines.clear()
+        self._lines.add(exact)
         form = int(matching.form_at(start, end))
         count = self._seen.get(form, 0) + 1
         if len(self._seen) >= _MAX_SEEN:
@@ -62,15 +68,10 @@ class Learner:
                 self._general += 1
                 self._program.add(template, self._program.forms, form, self._host.ledger.numbers)
                 return True
-        return self._keep(line, int(matching.exact_at(start, end)), trace)
+        return False
 
     def _keep(self, line: bytes, exact: int, trace: Trace) -> bool:
-        """Keep a line as it is where it came before."""
-        if exact not in self._lines:
-            if len(self._lines) >= _MAX_SEEN:
-                self._lines.clear()
-            self._lines.add(exact)
-            return False
+        """Keep a line that came before as it is."""
         outcome = trace.outcome(timed=self._timed)
         if (
             outcome is None
@@ -93,7 +94,7 @@ class Learner:
         if len(form) > layout.MAX_SLOTS - 8:
             return False
         kind = form[0][0] if form else ""
-        return (kind in kinds or len(kinds) < _MAX_NAMES) and (
+        return (not self._timed or kind in kinds or len(kinds) < _MAX_NAMES) and (
             key in keys or len(keys) < _MAX_NAMES
         )
 

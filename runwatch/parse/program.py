@@ -172,7 +172,8 @@ class Program:
         if said.head is not None:
             row[layout.NEW_HEAD] = self.number(self.heads, said.head)
         row[layout.EVIDENCE] = _EVIDENCE[said.evidence] if said.form else layout.NONE
-        row[layout.KIND] = self.number(self.kinds, said.form[0][0]) if said.form else 0
+        kind = said.form[0][0] if said.form and self._timed else ""  # else nobody asks for it
+        row[layout.KIND] = self.number(self.kinds, kind)
         row[layout.KEY] = self.number(self.keys, said.key)
         row[layout.COUNTS] = said.counts
         row[layout.LONG] = all(len(metric) > _SHORT for metric, _ in said.form)

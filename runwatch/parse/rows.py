@@ -22,7 +22,7 @@ _FATES = {
 }  # fmt: skip
 
 
-_MAX_CELLS = 1 << 20  # marks, or gates, of all writers; those beyond are read, not replayed
+_MAX_CELLS = 1 << 21  # marks, or gates, of all writers; those beyond are read, not replayed
 
 
 class Rows:
