@@ -13,7 +13,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install --quiet --constraint co
 APT_PACKAGES := cron openssh-server procps systemd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-peers bench-hard soak screenshot lock clean
+.PHONY: help demo test check format fuzz bench bench-peers bench-hard soak screenshot lock clean
 
 help: ## this text
 	@echo "make TARGET, where TARGET is:"
@@ -42,6 +42,9 @@ check: $(VENV)/.dev ## lint, formatting, types, and who imports whom
 format: $(VENV)/.dev ## put the code into shape
 	@$(RUN) -m ruff check --fix .
 	@$(RUN) -m ruff format .
+
+fuzz: $(VENV)/.dev ## read a million logs with changed bytes; ARGS="--runs 1000 --first 7" says which
+	@$(RUN) -m tests.parse.fuzz $(ARGS)
 
 bench: $(VENV)/.dev ## how fast it is
 	@$(RUN) -m pytest bench $(ARGS) --benchmark-json=.bench.json

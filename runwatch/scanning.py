@@ -73,6 +73,11 @@ class Reading:
         return covered(self._parser.account, self._source.skipped)
 
 
+def chunks_of(target: str) -> Iterator[Chunk]:
+    """The bytes of a target from its start. Raises InputError where it cannot be read."""
+    return iter(open_source(Target.parse(target)).chunks({}))
+
+
 def scan(
     target: str,
     *,

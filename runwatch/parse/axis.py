@@ -33,6 +33,7 @@ _LOCATED_AT = re.compile(
     r"\b(?:at|for|after|of|in)\s+(?:the\s+)?(?:global\s+)?(step|iteration|iter|epoch|update)$"
 )
 _LEADING = re.compile(r"(?:\]|:(?=\t)|)[\t ](?:[|/]\s+)?(?=\S*[A-Za-z])")
+_NAMELESS = re.compile(r"^:\s+$")
 _PAIR_OPENS = re.compile(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
 _PAIR_COMMA = re.compile(r"^,\s*$")
 _PAIR_TIME = re.compile(r"^\s\|\s$")
@@ -65,8 +66,13 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     """
     first = numbers[0].slot
     opens = _PAIR_OPENS.match(literals[first]) is not None
-    if first == 0 and literals[0] in ("", "[") and _LEADING.match(literals[1]):
+    nameless = first == 0 and not numbers[0].name
+    if nameless and literals[0] in ("", "[") and _LEADING.match(literals[1]):
         axes.step, axes.rank_of_step = 0, 1
+        return frozenset((0,))
+    bare = nameless and not literals[0].strip() and _NAMELESS.match(literals[1]) is not None
+    if bare and len(numbers) > 2 and not numbers[1].name and numbers[2].name:
+        axes.step, axes.rank_of_step = 0, 1  # "12: 0.31, 0.35 avg loss, 0.001 rate"
         return frozenset((0,))
     if opens and first and literals[first] == "](" and _PAIR_CLOSES.match(literals[first + 1]):
         axes.step, axes.rank_of_step = first, 1
@@ -97,7 +103,7 @@ def axis_of(number: Number, names: Names) -> str | None:
         return None
     if m := _LOCATED_AT.search(name.lower()):
         return "epoch" if m.group(1) == "epoch" else "step"
-    if axis := names.axis(name):
+    if (axis := names.axis(name)) or number.quoted:
         return axis
     if number.slot == 0 and number.joined_by in (":", " ") and name in names.axes["leading"]:
         return "step"

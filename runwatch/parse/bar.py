@@ -15,7 +15,11 @@ from runwatch.parse.text import read, speaks_of_eval
 
 DRAWN = "%||"  # what stands for a bar of any length
 _BAR = re.compile(r"%\|[^|\n]{0,300}?\|")
+_THIN = re.compile(
+    r"(?<=\d)%(?: [━╸╺─╌]{4,40})?(?= \d+/\d+ (?:\[|[\d.]+(?:it/s|s/it) ))"
+)  # "25% ━━── 2/8 "
 _END = re.compile(r"(%\|\|\s*[\d.?kKMG]+/[\d.?kKMG]+ \[[^\]\n]*\])(?=\S|\s+\S)")
+_LEADER = re.compile(r"\s\.{5,}\s+(?=[^\s:])")  # "min_lr ........... 1e-05"
 _FILLING = re.compile(r"[━╸╺─=>.\u2500-\u257f\u2588-\u258f]{5,}|\[[=>.# ]{5,}\]")
 _DESCRIPTION = re.compile(r"[\W\d\x00-\x1f]+")
 _MAX_LOOSE = 12  # words of a description; more is something else glued in front
@@ -23,6 +27,8 @@ _MAX_LOOSE = 12  # words of a description; more is something else glued in front
 
 def normal(message: str) -> tuple[str, str]:
     """The message with its bar as `DRAWN`, and what is glued behind the bar (else "")."""
+    if "% " in message:
+        message = _THIN.sub(DRAWN, message)
     if "%|" not in message:
         return message, ""
     message = _BAR.sub(DRAWN, message)
@@ -32,9 +38,9 @@ def normal(message: str) -> tuple[str, str]:
 
 
 def undrawn(message: str) -> str:
-    """The message without the filling of other bars and without leader dots."""
+    """The message without the filling of other bars and with short leader dots."""
     if "━" in message or "===" in message or "..." in message:
-        return _FILLING.sub("  ", message)
+        return _FILLING.sub("  ", _LEADER.sub(" ... ", message))
     return message
 
 

@@ -66,10 +66,19 @@ def assign(
         elif _is_axis(number, before, after, literals, slot, draft, names):
             continue
         elif number.name:
-            _measure(number, literals[number.slot], slot, draft, names)
+            _measure(number, after, literals[number.slot], slot, draft, names)
+        elif i and number.trailing != number.unit and is_sure(number.trailing, names):
+            draft.fields.append(Field(slot, number.trailing, number.unit))  # "| 41.2% MFU |"
+            draft.clues += 1
         elif number.unit and _RATE_UNIT.search(number.unit):
             draft.fields.append(Field(slot, number.unit, ""))
             draft.rates += 1
+
+
+def is_sure(name: str, names: Names) -> bool:
+    """Whether a name is a measurement wherever it stands."""
+    rule = names.quantity(name)
+    return rule is not None and rule.sure
 
 
 def _is_axis(
@@ -190,7 +199,9 @@ def _average(number: Number, first: Number, slot: int, draft: Draft, names: Name
         draft.fields.append(Field(slot, number.unit, ""))
 
 
-def _measure(number: Number, before: str, slot: int, draft: Draft, names: Names) -> None:
+def _measure(
+    number: Number, after: Number | None, before: str, slot: int, draft: Draft, names: Names
+) -> None:
     """A named number: a measurement, as far as its name and its form tell."""
     name = number.name
     if draft.prefix and not _CUT.search(before) and number.joined_by in (":", "="):
@@ -201,6 +212,7 @@ def _measure(number: Number, before: str, slot: int, draft: Draft, names: Names)
     if number.joined_by == " " and len(name.split()) > _LONG_NAME:
         draft.prose += 2
         return
+    draft.prose += number.told
     rule = names.quantity(name)
     metric = name
     if number.index is not None:
@@ -214,7 +226,8 @@ def _measure(number: Number, before: str, slot: int, draft: Draft, names: Names)
     elif rule is None and names.is_setting(name) and not _is_measured(number):
         draft.settings += 1
     in_cell = number.joined_by == " " and _IN_CELL.match(before) is not None
-    if rule is None and number.joined_by in (" ", "[") and not in_cell:
+    meter = after is not None and after.link == "avg" and after.unit == number.unit
+    if rule is None and number.joined_by in (" ", "[") and not in_cell and not meter:
         draft.prose += 1  # "loaded file in 0.01": only a known name is one without a separator
         draft.weak.append(Field(slot, metric, number.unit))
         draft.prefix = f"{name} {NUMBER_MARK}{slot}{END_MARK}" if number.joined_by == " " else ""

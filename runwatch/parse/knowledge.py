@@ -32,7 +32,7 @@ class Knowledge:
     def with_own(cls, paths: Iterable[Path]) -> "Knowledge":
         """Ours with users' files in front. Raises FormatError where one is unreadable or breaks
         its own samples."""
-        own = [_read(Path(path)) for path in paths]
+        own = [document_of(Path(path)) for path in paths]
         if not own:
             return builtin()
         names = Names.parse(*own, shipped("metrics.toml"))
@@ -64,7 +64,8 @@ def shipped(name: str) -> dict[str, Any]:
     return tomli.loads(files("runwatch.parse").joinpath(name).read_text("utf-8"))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def document_of(path: Path) -> dict[str, Any]:
+    """A user's file. Raises FormatError where it is no TOML or has what means nothing."""
     try:
         document = tomli.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError) as error:

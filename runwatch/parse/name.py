@@ -11,6 +11,7 @@ _BOUNDARY = re.compile(
     r"[,;\uff0c\uff1b|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\s={2,}\s|\.\s|\)\s|\]\s*(?:/\s+)?"
     r"|^[-*#>=\s|]+(?:/\s+)?|^/\s+|[\u2500-\u257f\u2588]+"
 )
+_COLON = re.compile(r":(?![\d.])")
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 _STATED = re.compile(r"[\w.-]+=[A-Za-z][\w./-]*|[\w.]+: [A-Za-z]\w*(?=[,;|])")  # "mode=train"
 _HAS_LETTER = re.compile(r"[^\W\d_]")
@@ -22,7 +23,10 @@ _NO_NAME = re.compile(
 # The arguments of a call, or of a printed module; what a trainer returns is printed the same way.
 _CALL = re.compile(r"\b[A-Za-z_]\w*(?<!Output)(?<!Result)(?<!Metrics)\([^()]*$")
 _SOURCE = re.compile(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
-_VERB = re.compile(r" (?:is|was|reached)$")
+_VERB = re.compile(r" (?:is|was|reached|of)$")
+_UNFINISHED = re.compile(  # "the next evaluation at 2000"; but "Step at 1" is a place
+    r"(?i)^(?!(?:step|epoch|iter|iteration|update|batch)\b).* (?:at|every|than|from)$"
+)
 _FILLER = re.compile(
     r"(?i)^\W*(?:(?:the|an?|with|and|at|of|is|has|had|to|its?|our|got|gets|achieved|obtained|now)\s)+"
 )
@@ -49,8 +53,8 @@ def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
     colon = region.rfind(": ", start)
     if colon >= 0:
         start = colon + 2
-    if (at := region.rfind(":", start)) >= 0 and joined_by != ":":
-        start = at + 1
+    if joined_by != ":":
+        start = max((m.end() for m in _COLON.finditer(region, start)), default=start)
     if (bracket := region.rfind("(", start)) >= 0 and ")" not in region[bracket:]:
         start = bracket + 1
     if (bracket := region.rfind("[", start)) >= 0 and "]" not in region[bracket:]:
@@ -60,14 +64,15 @@ def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
         if m.group()[0] != NAN_MARK and not inside:
             start = m.end()
     name = region[start:]
-    if _CALL.search(region) or _NO_NAME.match(name.lower().strip()):
+    unfinished = joined_by == " " and _UNFINISHED.search(name.rstrip())
+    if unfinished or _CALL.search(region) or _NO_NAME.match(name.lower().strip()):
         return "", count(region)
     return _tidy(name + note), count(region[:start])
 
 
 def _tidy(name: str) -> str:
     name = _VERB.sub("", " ".join(_QUOTES.sub("", name).split()))
-    name = _FILLER.sub("", name).strip("-\u2013*\u2022>|,;:. ")
+    name = _FILLER.sub("", name).strip("-\u2013*\u2022>|,;:.\ufffd ")
     if not _HAS_LETTER.search(name) or _SOURCE.search(name) or len(name) > _MAX_NAME:
         return ""
     return name

@@ -39,6 +39,8 @@ _WORTH_REPLAYING = (
 _DIGITS = re.compile(r"\d+")
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
 _GLUED = re.compile(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
+_GLUED_APART = re.compile(r"(?<=\d)\s{1,8}(?=\[[Rr]ank ?\d+\][ :])")  # ... with a blank between
+_RANKED = re.compile(r"\[[Rr]ank ?\d+\]")
 _LOUD = frozenset(("warning", "error", "critical"))
 _MOST_THREADS = 8
 _MAX_NESTING = 4  # texts wrapped in texts
@@ -66,6 +68,7 @@ class Parser:
         known = self._knowledge = knowledge or builtin()
         self._names = known.names
         self._fragments = known.fragments
+        self._calls = tuple(text for text in known.fragments if text.endswith("("))
         self._ledger = self.ledger = Ledger(self._names, tally)
         self._watchwords = tuple(watchwords)
         self._peeler = Peeler(known.prefixes, year)
@@ -222,9 +225,9 @@ class Parser:
 
     def _text(self, stream: Stream, line: int, text: str, time: int | None, depth: int) -> None:
         """Peel one text, see what block it stands in, and read it."""
-        if "[" in text and (m := _GLUED.search(text, 1)):
+        if "[" in text and (m := _glued(text)):
             self._text(stream, line, text[: m.start()], time, depth)
-            text = text[m.start() :]
+            text = text[m.end() :]
         peeled = self._peeler.peel(text)
         message, behind = bar.normal(peeled.message)
         if behind:
@@ -271,13 +274,17 @@ class Parser:
             return
         if writer.table.boxed or writer.table.section:
             self._close(stream, said.rank, writer)
-        if "{" in message and (found := first_object(message)) is not None:
+        found = first_object(message) if "{" in message else None
+        if found is not None and not any(text in found[0] for text in self._calls):
             read = structured.read(found[0], found[1], self._names, self._year)
             time = read.time if said.time is None else said.time
             if read.text is not None and depth < _MAX_NESTING:
                 for part in read.text.split("\n"):
                     for drawn in clean.texts(part):
                         self._text(stream, line, drawn, time, depth + 1)
+                return
+            if read.record is not None and structured.is_setting(found[0]):
+                self._plain(stream, line, said._replace(message=found[0]), writer, block)
                 return
             if read.record is not None:
                 behind = found[2].strip(" ,;")
@@ -307,8 +314,12 @@ class Parser:
         shape = tokens.shape
         plan = self._plan(shape, tokens)
         if plan is SILENT or plan.head:
-            if plan.head and writer.table.header(plan, self._names) and self._trace is not None:
-                self._trace.head = plan.head, plan.spans
+            if plan.head:
+                drawn = "|" in message
+                took = writer.table.header(plan, self._names, drawn=drawn)
+                if self._trace is not None:
+                    self._trace.odd |= drawn  # its names may go on in the next line
+                    self._trace.head = (plan.head, plan.spans) if took else self._trace.head
             if plan.head or not is_rule(message):
                 if self._trace is not None:
                     self._trace.weigh(writer)
@@ -330,7 +341,7 @@ class Parser:
     def _plan(self, shape: str, tokens: Tokens) -> Plan:
         plan = self._plans.get(shape)
         if plan is None:
-            if any(fragment in shape for fragment in self._fragments):
+            if any(text in shape for text in self._fragments):
                 plan = SILENT
             else:
                 plan = understand(tokens.literals, tokens.marks, self._names)
@@ -410,3 +421,11 @@ def _cores() -> int:
     except AttributeError:  # not on this system
         cores = os.cpu_count() or 1
     return min(cores, _MOST_THREADS)
+
+
+def _glued(text: str) -> re.Match[str] | None:
+    """Where a second rank's line begins inside a line."""
+    if m := _GLUED.search(text, 1):
+        return m
+    first = _RANKED.search(text)
+    return first and _GLUED_APART.search(text, first.end())

@@ -16,7 +16,8 @@ _MAX_KINDS = 256  # of records whose last place is remembered
 
 _ASIDE = re.compile(
     r"\b(?:map|download|loading|load|tokeniz|filter|generat|sampl|sav|shard|fetch|extract|cach|read|"
-    r"valid|eval|test|infer|predict|checking|scanning|running|prepar|convert|build|upload)", re.I
+    r"valid|eval|test|infer|predict|checking|scanning|running|prepar|convert|build|upload|"
+    r"resolv|unpack|collat|render|merg|quantiz|writ|copy|export|packing)", re.I
 )  # fmt: skip
 
 

@@ -4,7 +4,8 @@ The knowledge is `prefix.toml` and the user's own files; here it is put together
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,17 +40,19 @@ class Prefix(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Many prefixes as one expression; `parts` has the groups (index, meaning) of each by name."""
+    """Many prefixes as one expression; `parts` has the groups (index, meaning) of each by its own
+    group, `names` what `prefix.toml` calls it."""
 
     expression: re.Pattern[str]
     parts: dict[str, tuple[tuple[int, str], ...]]
+    names: dict[str, str]
 
     @classmethod
-    def joined(cls, patterns: Sequence[str]) -> "Pattern":
+    def joined(cls, entries: Sequence[dict[str, Any]]) -> "Pattern":
         """The alternatives, tried in order; `re` wants each group name once."""
         numbered: list[str] = []
         meanings: list[tuple[str, ...]] = []
-        for pattern in patterns:
+        for pattern in (entry["pattern"] for entry in entries):
             meanings.append(tuple(_NAMED.findall(pattern)))
             body = _NAMED.sub("(", pattern)
             numbered.append(f"(?P<p{len(numbered)}>{body})")
@@ -60,7 +63,7 @@ class Pattern:
             )
             for name, index in expression.groupindex.items()
         }
-        return cls(expression, parts)
+        return cls(expression, parts, {f"p{i}": e["name"] for i, e in enumerate(entries)})
 
     def match(self, text: str, at: int) -> tuple[int, list[tuple[str, str]]] | None:
         """The end of a prefix at a position and what its groups say."""
@@ -78,6 +81,7 @@ class Prefixes:
     first: Pattern
     following: Pattern
     own: tuple[Any, ...] = ()  # of `regex`, which can be told to give up
+    own_names: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -88,9 +92,10 @@ class Prefixes:
         Raises FormatError where a user's pattern is none, or does not peel its own samples.
         """
         found = cls(
-            Pattern.joined([e["pattern"] for e in entries if e.get("at") != "after"]),
-            Pattern.joined([e["pattern"] for e in entries if e.get("at") != "start"]),
-            tuple(_compiled(entry) for entry in own),
+            Pattern.joined([e for e in entries if e.get("at") != "after"]),
+            Pattern.joined([e for e in entries if e.get("at") != "start"]),
+            tuple(compiled(entry) for entry in own),
+            tuple(str(entry.get("name", "?")) for entry in own),
         )
         for entry in own:
             for sample in entry.get("samples", ()):
@@ -112,6 +117,17 @@ class Prefixes:
                 return m.end(), [(k, v) for k, v in m.groupdict().items() if v is not None]
         return (self.first if first else self.following).match(text, at)
 
+    def name(self, text: str, at: int, *, first: bool) -> str:
+        """What the prefix that `match` finds at a position is called."""
+        for own, name in zip(self.own, self.own_names, strict=True):
+            with suppress(TimeoutError):
+                m = own.match(text, at, timeout=_PATIENCE)
+                if m is not None and m.end() > at:
+                    return name
+        pattern = self.first if first else self.following
+        m = pattern.expression.match(text, at)
+        return "" if m is None or m.lastgroup is None else pattern.names[m.lastgroup]
+
 
 class Peeler:
     """Peels prefixes; `year` is for stamps that do not say one."""
@@ -120,6 +136,7 @@ class Peeler:
         self._prefixes = prefixes
         self._year = year
         self._times: dict[tuple[str, str], int | None] = {}
+        self.misdated = False  # whether a stamp was no date after all, such as one of month 13
 
     def peel(self, text: str) -> Prefix:
         """Take the prefixes off a line."""
@@ -140,6 +157,18 @@ class Peeler:
                     time = self._moment(meaning, words)
         return Prefix(time, rank, level, text[at:] if deep else text, deep)
 
+    def steps(self, text: str) -> Iterator[tuple[str, str, bool]]:
+        """The prefixes that `peel` takes off: name, text, and whether it names a rank."""
+        at, deep = self._indent(text), 0
+        while deep < _DEPTH and (found := self._prefixes.match(text, at, first=not deep)):
+            end, said = found
+            if end == at:
+                break
+            name = self._prefixes.name(text, at, first=not deep)
+            yield name, text[at:end], any(meaning == "rank" for meaning, _ in said)
+            deep += 1
+            at = end
+
     def _indent(self, text: str) -> int:
         """Where the first prefix may begin; srun pads its ranks with blanks."""
         if text[:1] not in " \t":
@@ -154,10 +183,12 @@ class Peeler:
             if len(self._times) > 4096:
                 self._times.clear()
             self._times[key] = stamp.microseconds(kind, text, self._year)
-        return self._times[key]
+        found = self._times[key]
+        self.misdated |= found is None and kind in stamp.KINDS
+        return found
 
 
-def _compiled(entry: dict[str, Any]) -> Any:
+def compiled(entry: dict[str, Any]) -> Any:
     """A user's pattern, by a library whose matching can be given a time limit."""
     import regex
 

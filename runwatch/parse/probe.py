@@ -1,5 +1,7 @@
 """Asks the readable path what it makes of one line standing alone."""
 
+import re
+
 from runwatch.chunk import Stream
 from runwatch.parse import stamp
 from runwatch.parse.gate import Row
@@ -13,6 +15,8 @@ from runwatch.parse.trace import Context, Outcome, Trace
 from runwatch.parse.writer import Writer
 
 _ALONE = Stream("")
+_RUN = re.compile(r"\d+")
+_DATED = re.compile(rb"""["']\s*:\s*["']\d{4}[-/.]\d\d[-/.]\d\d[T ]\d\d""")  # a stamp in an object
 _DEEP_IN_CODE = 12
 NOWHERE = Context()
 
@@ -48,6 +52,7 @@ class Probe(Parser):
         self._ledger = _Nowhere(host)
         self._timed = timed
         self._context = NOWHERE
+        self._digits: set[bytes] = set()
         self.looks = 0
 
     def look(self, line: bytes, context: Context = NOWHERE) -> Outcome | None:
@@ -57,9 +62,23 @@ class Probe(Parser):
         self.looks += 1
         self._writers, self._speakers = {}, {}
         self._touched.clear()
+        self._peeler.misdated = False
         trace = Trace()
         self.read_line(_ALONE, 1, line, trace)
-        return None if b"\r" in line[:-1] else trace.outcome(timed=self._timed)
+        if (self._timed and self._peeler.misdated) or b"\r" in line[:-1]:
+            return None  # another stamp in its place may be a date
+        outcome = trace.outcome(timed=self._timed)
+        if self._timed and outcome is not None and outcome.form and outcome.time is None:
+            return None if _DATED.search(line) else outcome
+        return outcome
+
+    def digits(self, width: int) -> list[bytes]:
+        """Digits of a width that may mean something where others do not: of known names, as in
+        `f1` and `top5`, and the first of a time in Unix seconds."""
+        if not self._digits:
+            known = [word for rule in self._names.rules for word in (*rule.exact, *rule.any)]
+            self._digits = {found.encode() for word in known for found in _RUN.findall(word)}
+        return [b"1" * width] if width > 9 else [d for d in self._digits if len(d) == width]
 
     def moment(self, text: bytes) -> int | None:
         """Microseconds of a stamp without a zone."""

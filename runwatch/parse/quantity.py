@@ -12,6 +12,12 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _PUNCTUATION = re.compile(r"[^a-z0-9]+")
 _COMPOUND = re.compile(r"(loss|acc|err|error|norm)$")
 
+# Quantities whose largest or smallest value is measured, never set: "max reward", "min loss".
+_EXTREMES = {
+    "max": frozenset(("accuracy", "eval_accuracy", "reward")),
+    "min": frozenset(("loss", "eval_loss", "reward")),  # "min accuracy" is a target
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -94,8 +100,8 @@ class Names:
         words = joined.split()
         if len(words) < 2 or rule.name == "memory":
             return False
-        best = words[0] == "max" and rule.name in ("accuracy", "eval_accuracy", "reward")
-        return (words[0] in self.leads and not best) or words[-1] in self.trails
+        extreme = rule.name in _EXTREMES.get(words[0], ())
+        return (words[0] in self.leads and not extreme) or words[-1] in self.trails
 
     def is_setting(self, name: str) -> bool:
         """Whether the name speaks of how a run is set up rather than of how it goes."""

@@ -23,6 +23,9 @@ _CODE = re.compile(
 _PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make it a sentence
 _FLAG = re.compile(r"(?:^|[\s'\"\[])--[A-Za-z][\w-]*(?:[ =]|['\"],|$)")
 _SHELL = re.compile(r"\++ (?!\S+: )")
+_DUMP = re.compile(r"\s*[\w./-]+ \.\.\. (?!.*[:=])")  # "loss_scale ........ 0"
+_NAMING = re.compile(r"[:=]")
+_SUM = re.compile(r"\x01\s[-+*x\u00d7\u00f7]\s\x01\s*=")  # arithmetic, as models write it
 _QUOTED_KEY = re.compile(r"""^\s*["'][^"']*["']\s*:\s*,?\s*$""")  # of a pretty-printed object
 
 
@@ -35,10 +38,19 @@ def understand(literals: Sequence[str], marks: str, names: Names) -> Plan:
         return bar_plan(literals, marks, bar, names)
     if any(_FLAG.search(text) for text in literals):
         return SILENT  # a command line
+    if _DUMP.match(literals[0]) and not any(map(_NAMING.search, literals[1:])):
+        return SILENT
+    if marks.count(NUMBER_MARK) > 2 and _SUM.search(_drawn(literals, marks)):
+        return SILENT
     sentence = read(literals, marks)
     draft = Draft()
     assign(sentence, literals, 0, draft, names)
     return _finish(draft, sentence, literals, marks, names)
+
+
+def _drawn(literals: Sequence[str], marks: str) -> str:
+    """The line with a mark for each of its tokens."""
+    return literals[0] + "".join(map("".join, zip(marks, literals[1:], strict=True)))
 
 
 def _finish(
@@ -53,6 +65,10 @@ def _finish(
         return SILENT  # "Step 1: add the two numbers" counts nothing
     if located:
         draft.clues += draft.rates
+    if sentence.turned and axes.step is not None:
+        draft.fields += [found for found in draft.weak if " " not in found.metric]
+        draft.prose, draft.weak = 0, []
+        loose = sentence.loose_words
     weak = len(draft.weak)
     listed = (
         draft.clues >= 2

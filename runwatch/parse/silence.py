@@ -12,7 +12,7 @@ _FRAME = re.compile(r'^\s+\S|^\s*$|^\s*File "|^During handling|^The above except
 _CODE = re.compile(
     r"^\s*(?:(?:async )?def \w+\(|class \w+[(:]|import \w|from [\w.]+ import |return\b|@\w"
     r"|elif .*:$|if .*:\s*$|else:\s*$|for .* in .*:|while .*:$|with .* as |try:$|except\b|raise \w"
-    r"|assert |pass$|break$|continue$|\"\"\"|'''|#(?!#)|//|#include|\}\s*$|global |lambda "
+    r"|assert |pass$|break$|continue$|\"\"\"|'''|#(?:[\s!]|$)|//|#include|\}\s*$|global |lambda "
     r"|[\w.\[\]]+ [+\-*/]?= .*[\w)\]]\(|[\w.]+\(.*\)\s*$|.*\bself\.|print0?\()"
 )
 _CODE_LIMIT = 12

@@ -20,9 +20,10 @@ _NAME_KEYS = ("name", "metric", "metric_name", "tag", "key")  # beside "value": 
 _META = frozenset(
     ("stream", "severity", "level", "levelname", "lineno", "line", "pid", "process", "thread", "ts",
      "time_ms", "file", "filename", "insertId", "receiveTimestamp", "time", "timestamp", "created",
-     "msecs", "relativeCreated", "_runtime", "_timestamp", "levelno", "hostname", "logger")
+     "StartTime", "EndTime", "msecs", "relativeCreated",
+     "_runtime", "_timestamp", "levelno", "hostname", "logger")
 )  # fmt: skip
-_MEASURED = re.compile(r"(?:^|\.)(?:results?|metrics|scores)\.")  # what a key says of its keys
+_MEASURED = re.compile(r"(?i)(?:^|\.)(?:results?|metrics|scores)\.")  # what a key says of its keys
 _EVAL = re.compile(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$)", re.I)
 _MAX_ITEMS = 32  # a longer list is data, not measurements
 
@@ -90,7 +91,16 @@ def _placed(value: dict[str, Any], found: _Found) -> dict[str, Any]:
     return {key: part for key, part in value.items() if key not in ("step", "elapsedtime")}
 
 
+_SETTINGS = re.compile(
+    r"(?i)\b(?:parameters|params|hparams|hyperparameters|config|configuration|args|arguments"
+    r"|settings|kwargs)\W{1,3}$"
+)
 _NAMED_VALUE = re.compile(r"(?::::MLL (\d+\.\d+) |^)([\w./-]+): ?$")
+
+
+def is_setting(before: str) -> bool:
+    """Whether the text in front of an object says that it holds settings."""
+    return _SETTINGS.search(before) is not None
 
 
 def joined(record: Record, said: Record) -> Record:

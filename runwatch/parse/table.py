@@ -30,16 +30,17 @@ class Table:
     spans: list[tuple[int, int]] = field(default_factory=list)
     section: str = ""
     boxed: list[list[Any]] = field(default_factory=list)  # [line, name, value, unit] of an open box
+    above: list[str] = field(default_factory=list)  # the last drawn line of names, if names go on
 
-    def header(self, plan: Plan, names: Names) -> bool:
-        """Take a line that is nothing but names, if its names are those of measurements."""
-        if not plan.head or not any(
-            names.axis(name) is not None or _clue(name, names) for name in plan.head
-        ):
+    def header(self, plan: Plan, names: Names, *, drawn: bool) -> bool:
+        """Take a line that is nothing but names, if its names are those of measurements; `drawn`
+        says that its cells have edges, so that a name may go on in the line below."""
+        head = list(plan.head)
+        if drawn:
+            head, self.above = _below(self.above, head), head
+        if not any(_clue(name, names) for name in head):
             return False
-        if not any(_clue(name, names) for name in plan.head):
-            return False
-        self.head, self.spans = list(plan.head), list(plan.spans)
+        self.head, self.spans = head, list(plan.spans)
         return True
 
     def row(self, plan: Plan, values: list[str], literals: list[str], names: Names) -> Record:
@@ -68,15 +69,20 @@ class Table:
         self, cells: Sequence[int | None], values: list[str], literals: list[str]
     ) -> list[tuple[str, int | None]]:
         """The names of a row's cells: by their order, else by where in the line they stand."""
+        while len(cells) > len(self.head) and list(cells[:2]) == [None, None]:
+            cells = cells[1:]  # a label of several words
         if len(cells) == len(self.head):
             return list(zip(self.head, cells, strict=True))
-        if None in cells or len(cells) > len(self.head):
+        labels = next((i for i, cell in enumerate(cells) if cell is not None), 0)
+        if None in cells[labels:] or len(cells) - labels > len(self.head) + 1:
             return []
         found: dict[str, int] = {}
         end = 0
         for slot, value in enumerate(values):
             start = end + len(literals[slot])
             end = start + len(value)
+            if self.spans and slot == cells[0] and end <= self.spans[0][0]:
+                continue  # a number that labels the row
             under = [i for i, (a, b) in enumerate(self.spans) if a < end and start < b]
             if len(under) != 1 or self.head[under[0]] in found or slot not in cells:
                 return []
@@ -119,15 +125,17 @@ class Table:
         )
         if not clues or settings > 2 * clues:
             return []
-        step: int | None = None
-        for _, name, value, _ in rows:
-            short = name.rsplit("/", 1)[-1]
-            if names.axis(short) == "step" and (step is None or names.is_global(short)):
-                step = count(value)
+        step, epoch = _box_place(rows, names)
         return [
-            (line, Record(Evidence.CLEAR, (Point(name, value, suffix),), step, key=f"box {name}"))
+            (
+                line,
+                Record(
+                    Evidence.CLEAR, (Point(name, value, suffix),), step, epoch=epoch,
+                    key=f"box {name}",
+                ),
+            )
             for line, name, value, suffix in rows
-        ]
+        ]  # fmt: skip
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
@@ -136,7 +144,29 @@ class Table:
             "spans": self.spans,
             "section": self.section,
             "boxed": self.boxed,
+            "above": self.above,
         }
+
+
+def _below(above: list[str], head: list[str]) -> list[str]:
+    """The names of a heading that goes on in a second line, of which some cells are empty."""
+    if len(above) != len(head) or "" not in head or "" in above:
+        return head
+    return [f"{first} {second}".strip() for first, second in zip(above, head, strict=True)]
+
+
+def _box_place(rows: list[list[Any]], names: Names) -> tuple[int | None, float | None]:
+    """The step and the epoch that the rows of a box name."""
+    step: int | None = None
+    epoch: float | None = None
+    for _, name, value, _ in rows:
+        short = name.rsplit("/", 1)[-1]
+        axis = names.axis(short)
+        if axis == "step" and (step is None or names.is_global(short)):
+            step = count(value)
+        elif axis == "epoch":
+            epoch = finite(value)
+    return step, epoch
 
 
 def is_rule(message: str) -> bool:

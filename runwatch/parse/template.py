@@ -27,6 +27,7 @@ _UNSAFE_MIDDLE = re.compile(rb"\d[-/]$"), re.compile(rb"[-/]\d")
 _BAR = re.compile(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _PADDING = 2  # blanks in front of a number that may be padding
+_TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
 _WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"520963")
 _SECOND = 17  # where the seconds of a stamp stand
 
@@ -111,6 +112,8 @@ class _Lesson:
             else:
                 roles, free = known[m.start()] if known is not None else self._roles_alone(m)
                 part = _number(m, roles, free, slots)
+                if roles is not None and not any(roles) and not self._is_idle(m, free):
+                    part = Fixed(m.group(), bytes(len(m.group())))
                 if roles is not None and any(roles) and not free and self._any_width(m, roles):
                     part = Slot(slots, whole=True)
                 if isinstance(part, Slot) and part.index is not None:
@@ -216,6 +219,14 @@ class _Lesson:
             else:
                 return None
         return roles
+
+    def _is_idle(self, m: Match, free: bool) -> bool:
+        """Whether a number that means nothing means nothing whatever it is: the digit of a name may
+        make it a known one, and at the head of a line there may be a time."""
+        others = self._probe.digits(len(m.group()))
+        if free:
+            others = [] if self._line[: m.start()].strip(b" [") else _TIMES
+        return all((roles := self._roles_of(m, o)) is not None and not any(roles) for o in others)
 
     def _any_width(self, m: Match, roles: Roles) -> bool:
         """Whether a number that stands where widths may matter is the same thing in all of them:

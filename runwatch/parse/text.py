@@ -22,6 +22,9 @@ _SEPARATOR = re.compile(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
 _LIST = re.compile(r"(?<=[:=\s\w'\"])\s*[\[({]+\s*$")
 _ITEM = re.compile(r"^\s*['\"]?\s*[\])]*,?\s*[\[(]*\s*$")
 _OPEN = re.compile(r"^\s*\(\s*(?:avg:?|mean:?)?\s*$")
+_COUNTS = re.compile(
+    r"\s+(?!avg|mean|average|median)[A-Za-z]{3,} (?:in|of|to|and|over) "
+)  # "(50 steps in 3s)"
 _SLASH = re.compile(r"^\s*(?:/|of|out of)\s*$")
 _INDEX = re.compile(r"([A-Za-z_@][\w@/.()-]*)\s?\[\s*$")
 _CHANGED = re.compile(
@@ -30,8 +33,16 @@ _CHANGED = re.compile(
 )
 _CHANGED_TO = re.compile(r"^\s*(?:to|-+>|=+>|→)\s*$")
 _COPULA = re.compile(r"^\s*(?:is|was|:|=)\s*$")
-_AFTER = re.compile(r"^\s+(epoch|step|iteration|iter|update|batch|episode)e?s?\s*[:=]\s*$")
-_CELL = re.compile(r"^\s*\|\s*$")
+_AFTER = re.compile(
+    r"^\s+(epoch|step|iteration|iter|update|batch|episode)e?s?(?: with [a-z ]{1,40})?\s*[:=]\s*$"
+)
+_TRAILING = re.compile(r"\s*([A-Za-z][\w/ -]*?)\s*(?:$|[,;|)\]]|\s{2,})")
+_ABOUT = re.compile(r"(.{0,80}?[A-Za-z]) for [^,;|]* (?:is|was)\s*$")
+_TOLD = re.compile(r" (?:is|was|of)\s*$")
+_BEHIND = re.compile(r"^\s+[A-Za-z][\w /-]*[|,;]\s+$")
+_VALUE_FIRST = re.compile(r"^(?:[:,]|\s+([A-Za-z][\w /()%-]*),)\s+$")
+_NAME_LAST = re.compile(r"^\s+([A-Za-z][\w /-]*?)(?:\s+per\s.*|[.;)\s]*)$")
+_CELL = re.compile(r"^\s*[|│┃]\s*$")
 _EVAL = re.compile(
     r"\b(?:val|valid|validation|eval|evaluation|evaluating|test|testing|dev)\b", re.I
 )
@@ -59,6 +70,8 @@ class Number:
     subject: str = ""  # what has changed from this number to the next
     index: tuple[int, ...] | None = None
     finite: bool = True
+    told: bool = False  # whether it is part of a sentence: "the loss was 0.5"
+    quoted: bool = False  # whether it counts on an axis by its whole name only, as a quoted key
 
 
 @dataclass(slots=True)
@@ -68,21 +81,24 @@ class Sentence:
     numbers: list[Number] = field(default_factory=list)
     loose_words: int = 0
     values: int = 0  # tokens that are numbers, named or not
+    turned: bool = False  # whether each value stands before its name
 
 
 def read(literals: Sequence[str], marks: str) -> Sentence:
     """Find the numbers of a line, their names and units."""
     lits, slots = merge(list(literals), marks)
     out = Sentence(values=len(slots))
+    if names := _names_behind(lits):
+        return _value_first(lits, slots, marks, names)
     before = lits[0]
     depth_list = False
-    cells = all(_CELL.match(text) for text in lits[1:-1]) and not lits[-1].strip(" |")
+    cells = all(_CELL.match(text) for text in lits[1:-1]) and not lits[-1].strip(" |│┃")
     lits = _unchained(lits)
     previous: Number | None = None
     for position, slot in enumerate(slots):
         number = Number(slot, finite=marks[slot] != NAN_MARK)
         number.unit, rest = units.take(lits[position + 1])
-        out.loose_words += _name(number, before, previous, depth_list, cells)
+        out.loose_words += _name(number, before, rest, previous, depth_list, cells)
         depth_list = _in_list(number, before, depth_list, previous)
         out.numbers.append(number)
         previous = number
@@ -90,6 +106,31 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
     if not any(number.subject for number in out.numbers):  # else a sentence, and understood
         out.loose_words += count(before)
     _behind(out.numbers, lits)
+    return out
+
+
+def _names_behind(lits: list[str]) -> list[str]:
+    """The names of a line that tells each value before its name, or nothing: `3: 0.21 loss, 0.001
+    rate, 12 images`."""
+    rests = [units.take(text)[1] for text in lits[1:]]
+    if len(rests) < 3 or not (last := _NAME_LAST.match(rests[-1])):
+        return []
+    inner = [_VALUE_FIRST.match(rest) for rest in rests[:-1]]
+    if not all(inner) or sum(m is not None and m.group(1) is not None for m in inner) < 2:
+        return []
+    return [*(m.group(1) or "" for m in inner if m), last.group(1)]
+
+
+def _value_first(lits: list[str], slots: list[int], marks: str, names: list[str]) -> Sentence:
+    """A line whose names stand behind their values; the first number may have one before it."""
+    out = Sentence(values=len(slots), turned=True)
+    for slot, name, text in zip(slots, names, lits[1:], strict=True):
+        number = Number(slot, name, units.take(text)[0], finite=marks[slot] != NAN_MARK)
+        number.joined_by = " " if name else ""
+        number.quoted = True  # "262,144 tokens a step" counts no steps
+        out.numbers.append(number)
+    if not names[0]:
+        out.loose_words = _name(out.numbers[0], lits[0], "", None, False, False)
     return out
 
 
@@ -109,9 +150,11 @@ def _unchained(lits: list[str]) -> list[str]:
     return out
 
 
-def _name(number: Number, before: str, previous: Number | None, in_list: bool, cells: bool) -> int:
+def _name(
+    number: Number, before: str, after: str, previous: Number | None, in_list: bool, cells: bool
+) -> int:
     """Name a number by the text before it; the count of words there that are not its name."""
-    if previous is not None and _hangs_on(number, before, previous, in_list, cells):
+    if previous is not None and _hangs_on(number, before, after, previous, in_list, cells):
         return 0
     if m := _CHANGED.search(before):
         number.subject, skipped = trailing_name(before[: m.start()], ":")
@@ -128,29 +171,40 @@ def _name(number: Number, before: str, previous: Number | None, in_list: bool, c
         depth = len(text[opened.start() :].strip())
         number.index = (0,) * depth
         text = text[: opened.start()]
-    if cells and text.rstrip().endswith("|") and (row := text.strip(" |")):
+    if cells and text.rstrip().endswith(("|", "│", "┃")) and (row := text.strip(" |│┃")):
         number.joined_by, region = "|", row  # "accuracy | 0.71 | 0.68"
     elif m := _SEPARATOR.search(text):
         number.joined_by = ":" if {":", "\uff1a"} & set(m.group()) else "="
         region = text[: m.start()]
+    elif previous is not None and _BEHIND.match(text) and not (previous.name or previous.link):
+        return count(text)  # "| 41.2% MFU | 167992 tok/s": the number before has its name behind it
     elif text.rstrip() != text and text.strip():
         number.joined_by = " "
         region = text
+        if text.rstrip().endswith("|") and len([c for c in text.split("|") if c.strip()]) > 1:
+            number.joined_by = ""  # "1 | loss | CrossEntropyLoss | 0": words in cells name nothing
+            return count(text)
     else:
         return count(text)
+    if number.joined_by == " " and (m := _ABOUT.match(region)):
+        region = m.group(1)  # "Average objective for 'output' for minibatches 0-9 is -0.2"
+    number.told = number.joined_by == " " and _TOLD.search(region) is not None
+    number.quoted = region.rstrip().endswith(('"', "'"))
     number.name, skipped = trailing_name(region, number.joined_by)
     if not number.name:
         number.joined_by = ""
     return skipped
 
 
-def _hangs_on(number: Number, before: str, previous: Number, in_list: bool, cells: bool) -> bool:
+def _hangs_on(
+    number: Number, before: str, after: str, previous: Number, in_list: bool, cells: bool
+) -> bool:
     """Whether the number before says what this one is: a fraction, a mean, a list, a change."""
     if _SLASH.match(before):
         number.link = "of"
     elif previous.subject and _CHANGED_TO.match(before):
         number.name, number.joined_by = previous.subject, ":"
-    elif _OPEN.match(before):
+    elif _OPEN.match(before) and not _COUNTS.match(after):
         number.link = "avg"
     elif " at " in previous.name and _COPULA.match(before):  # "Score at iteration 10 is 2.3"
         number.name, number.joined_by = previous.name.split(" at ")[0], ":"
@@ -194,6 +248,6 @@ def _behind(numbers: list[Number], lits: list[str]) -> None:
         if number.name or number.link:
             continue
         text = lits[position + 1]
-        m = re.match(r"\s*([A-Za-z][A-Za-z/ _-]*?)\s*(?:$|[,;|)\]]|\s{2,})", text)
+        m = _TRAILING.match(text) or _TRAILING.match(units.take(text)[1])
         if m and len(m.group(1).split()) <= 3:
             number.trailing = m.group(1)

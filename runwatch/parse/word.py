@@ -14,6 +14,8 @@ _INSIDE_END = re.compile(
     r" (?:\w+ )?(?:steps|iterations|iters|batches|episodes|epochs|games|runs|updates|samples"
     r"|examples|nodes|GPUs?|GPU\(s\)|devices|workers|processes)\s*[:=]"
 )  # "mean over the last 100 steps: 0.4"
+_SPAN = re.compile(r" for (?:minibatches|batches|iterations|steps) (\x01\d+\x04-)?$")
+_SPAN_END = re.compile(r" (?:is|was) |\s?[:=]")  # "average objective for minibatches 0-9 is 0.4"
 _NUMBERED = re.compile(r"([A-Za-z]\w*) $")
 _INDEXED = re.compile(r"(?i)(?<!epoch)(?<!step)(?<!iter)(?<!iteration)(?<!batch)(?<=\w)\[$")
 _INDEXED_END = re.compile(r"\]\s?[:=]\s?$")
@@ -32,6 +34,10 @@ def merge(literals: list[str], marks: str) -> tuple[list[str], list[int]]:
             or _is_word(mark, lits[-1], after)
             or _QUALIFIED.search(lits[-1])
             or (_NOTE.search(lits[-1]) and _NOTE_END.match(after))
+            or (
+                (m := _SPAN.search(lits[-1]))
+                and (_SPAN_END.match(after) if m.group(1) else after == "-")
+            )
             or (INSIDE.search(lits[-1]) and _INSIDE_END.match(after))
         ):
             lits[-1] += f"{mark}{slot}{END_MARK}{after}"

@@ -12,7 +12,8 @@ from runwatch.parse.silence import Quiet
 from runwatch.parse.table import Table
 
 _HEADING = re.compile(
-    r"(?i)^result for .*:$|\b(?:metrics|results?|summary|statistics|timing|iteration \x01/\x01)\W*$"
+    r"(?i)^result for .*:$|\b(?:metrics|results?|summary|statistics|timing"
+    r"|time across ranks \(ms\)|iteration \x01/\x01)\W*$"
 )
 
 _VARIABLE = 2  # letters: "Step 2: x = 4" is arithmetic

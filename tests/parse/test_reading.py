@@ -113,6 +113,14 @@ def test_two_ranks_on_one_line_are_both_read() -> None:
     assert [(3, 5.5), (1, 6.5)] == [(row[2], float(row[6])) for row in points(text)]
 
 
+def test_two_ranks_with_a_blank_between_them_are_both_read() -> None:
+    """The second tag ends what the first one says; a rank that is named twice is one line."""
+    text = b"[Rank 3] (after 20 steps) allocated: 5.5 [Rank 1] (after 20 steps) allocated: 6.5\n"
+    assert [(3, 5.5), (1, 6.5)] == [(row[2], float(row[6])) for row in points(text)]
+    text = b"[2024-05-01 12:00:01,123] [INFO] [logging.py:128:log_dist] [Rank 0] step=3 loss=0.5\n"
+    assert [(0, 3)] == [(row[2], row[3]) for row in points(text)]
+
+
 def test_colours_between_name_and_value_are_no_obstacle() -> None:
     """24-bit colours, cursor moves and titles are taken out."""
     text = "\x1b[1mstep:\x1b[0m 1 \x1b[38;2;180;60;0mloss:\x1b[39m \x1b[31m2.5\x1b[0m\x1b]0;t\x07\n"
@@ -128,6 +136,46 @@ def test_a_clock_that_goes_back_drops_nothing() -> None:
 def test_a_byte_order_mark_is_no_text() -> None:
     """The first line is read as if it were not there."""
     assert [(1, "loss", 2.0)] == said(b'\xef\xbb\xbf{"step": 1, "loss": 2.0}\n')
+
+
+@pytest.mark.parametrize("text", ["9e999", "Infinity", "1e400"])
+def test_numbers_beyond_a_float_are_infinite(text: str) -> None:
+    """As C reads them, in JSON and in text."""
+    assert [(1, "loss", math.inf)] == said(f'{{"step": 1, "loss": {text}}}\n')
+    assert [(1, "loss", -math.inf)] == said(f"step 1 loss -{text}\n")
+
+
+def test_a_mark_in_the_middle_of_a_file_is_skipped() -> None:
+    """Where files were joined, the next one begins with a mark."""
+    assert [(1, "loss", 2.0), (2, "loss", 1.0)] == said(
+        b'{"step": 1, "loss": 2.0}\n\xef\xbb\xbf{"step": 2, "loss": 1.0}\n'
+    )
+
+
+def test_a_character_torn_by_two_writers_costs_nothing_around_it() -> None:
+    """Half a character before, between and behind the numbers of a line."""
+    for torn in (b"\xe4\xb8", b"\xff", b"\xc3"):
+        line = b"step 1 " + torn + b" loss 2.5 " + torn + b"\nstep 2 loss 1.5\n"
+        assert [2.5, 1.5] == [value for _, name, value in said(line) if name == "loss"]
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b""])
+def test_utf_16_is_read(mark: bytes) -> None:
+    """As PowerShell's redirection writes it: a zero byte beside each letter is no text."""
+    text = "step 1 loss 2.0\r\nstep 2 loss 1.0\r\n".encode("utf-16-le")
+    assert [(1, "loss", 2.0), (2, "loss", 1.0)] == said(mark + text)
+
+
+def test_nothing_is_too_small_to_be_read() -> None:
+    """One line without its newline, and an empty file."""
+    assert [(1, "loss", 2.0)] == said("step 1 loss 2.0")
+    assert [] == said("")
+
+
+def test_a_record_goes_on_behind_lines_of_others() -> None:
+    """A continuation line voids neither the record before it nor the one behind."""
+    text = "step 1 loss 2.0\n    ^~~~~ here\n  at line 3\nstep 2 loss 1.0\n"
+    assert [(1, "loss", 2.0), (4, "loss", 1.0)] == said(text)
 
 
 def test_duplicate_keys() -> None:

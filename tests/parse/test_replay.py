@@ -199,3 +199,31 @@ def test_an_unfinished_line_is_given_up_once() -> None:
         assert parser.finish(RUN).points.num_rows == 1
         assert parser.finish(RUN).points.num_rows == 0
         assert parser.account.lines == 2
+
+
+@pytest.mark.parametrize(
+    ("often", "then"),
+    [
+        (b"[6709-10-67 56:50:13] step %d loss 2.5", b"[2024-05-01 12:00:01] step 9 loss 2.5"),
+        (b'{"step": %d, "loss": 2, "time": "7768-93-46T79:56:12Z"}',
+         b'{"step": 9, "loss": 2, "time": "2024-05-01T12:00:01Z"}'),
+        (b"    macro f4    0.5%d", b"    macro f1    0.3912"),
+        (b"[ITER 10%d] Evaluating: L7 0.5 PSNR 5.5", b"[ITER 200] Evaluating: L1 0.5 PSNR 5.5"),
+    ],
+)  # fmt: skip
+def test_what_is_learned_of_one_value_is_not_said_of_one_that_means_more(
+    often: bytes, then: bytes
+) -> None:
+    """Stamps that are no dates, names that another digit makes known, a step of another record."""
+    data = b"".join(often % i + b"\n" for i in range(4)) + then + b"\n"
+    assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_number_that_begins_a_line_may_be_a_time() -> None:
+    """Of the width that Unix milliseconds have, but too large for them, it means nothing."""
+    data = (
+        b"8040132907131\tstep 520 loss 2.2940\n6553190472926\tstep 939 loss -9.1393\n"
+        b"8236232727065\tstep 031 loss 2.2493\n7841151027412\tstep 476 loss 0.2483\n"
+        b"1717237251120\tstep 300 loss 1.8121\n"
+    )
+    assert told(3 * data, replay=False) == told(3 * data, replay=True)

@@ -1,0 +1,28 @@
+"""Which program may have printed a log, by texts that it prints and others do not.
+
+The knowledge is `family.toml`. It is a hint for people; nothing is read differently for it.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A program, and texts of which each says that it printed a line."""
+
+    name: str
+    signs: tuple[str, ...]
+
+    def sign(self, text: str) -> str | None:
+        """The first of its signs in a text."""
+        return next((sign for sign in self.signs if sign in text), None)
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """All that are known."""
+    document = tomllib.loads(files("runwatch.parse").joinpath("family.toml").read_text("utf-8"))
+    return tuple(Family(entry["name"], tuple(entry["signs"])) for entry in document["family"])
