@@ -122,12 +122,12 @@ def soak(way: str, seconds: float, seed: int, folder: Path) -> tuple[Writer, Cou
     writer.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if chance.random() < 0.8:  # else it is killed as it starts
-            process.until(state("watching"))
         time.sleep(chance.uniform(0.2, 5))
         process.close()  # kill -9
         writer.happened["kills"] += 1
         process = watcher(target, folder)
+        if chance.random() < 0.8:  # else it may be killed as it starts
+            process.until(state("watching"))
     writer.stopped.set()
     writer.join()
     if broken is not None:
