@@ -33,6 +33,7 @@ class Rows:
         self.stream = Stream("\0")
         self.ranks: list[int | None] = []
         self._rows: dict[int | None, int] = {}
+        self._kinds = 0  # of records when the writers were loaded last
         self.moved = True  # the arrays may lie elsewhere than the kernel was told
         self.places = np.full((8, layout.P_WIDTH), np.nan)
         self.marks = np.full((8, 8, 3), np.nan)
@@ -66,8 +67,11 @@ class Rows:
         self.load(stream.rank)
 
     def widen(self) -> None:
-        """Make room for new kinds and keys, and load what is known of the kinds."""
-        if self._grow():
+        """Make room for new kinds and keys, and load what is known of the kinds: a writer that was
+        read before may have a mark of a kind that is new here."""
+        self._grow()
+        if (kinds := len(self._program.kinds)) != self._kinds:
+            self._kinds = kinds
             for rank in self.ranks:
                 self.load(rank)
 
@@ -167,7 +171,7 @@ class Rows:
             if not math.isnan(marks[kind, 1]):
                 place.marks[metric] = marks[kind].tolist()
 
-    def _grow(self) -> bool:
+    def _grow(self) -> None:
         """Room for every writer, kind and key."""
         writers = len(self.ranks)
         kinds, keys = len(self._program.kinds), len(self._program.keys)
@@ -178,14 +182,13 @@ class Rows:
         marked, gated = min(rows, _MAX_CELLS // wider), min(rows, _MAX_CELLS // doors)
         shapes = len(self.places), self.marks.shape[:2], self.gates.shape[:2]
         if (rows, (marked, wider), (gated, doors)) == shapes:
-            return False
+            return
         self.moved = True
         self.places = _enlarged(self.places, (rows, layout.P_WIDTH), math.nan)
         self.marks = _enlarged(self.marks, (marked, wider, 3), math.nan)
         self.gates = _enlarged(self.gates, (gated, doors, 3), 0)
         self.reached = _enlarged(self.reached, (rows, 2), -1)
         self.changed = np.zeros(rows, np.int64)
-        return wider != width
 
 
 def _whole(value: float) -> int | None:

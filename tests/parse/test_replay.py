@@ -227,3 +227,10 @@ def test_a_number_that_begins_a_line_may_be_a_time() -> None:
         b"1717237251120\tstep 300 loss 1.8121\n"
     )
     assert told(3 * data, replay=False) == told(3 * data, replay=True)
+
+
+def test_a_mark_made_before_its_kind_was_learned_is_kept() -> None:
+    """Where a rank was read first, and its form learned from others, it still goes backwards."""
+    line = b"[proc %d][Train](%d/9763) average neg_loss: %f\n"
+    data = line % (8, 972, 5.9) + line % (0, 617, 3.6) + line % (8, 602, 4.8) + line % (2, 865, 9.4)
+    assert told(data, replay=False) == told(data, replay=True)
