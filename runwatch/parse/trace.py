@@ -134,7 +134,7 @@ class Trace:
             "tabular": self.tabular,
             "head": self.head,
         }
-        if self.writer is not None:
+        if self.writer is not None and not self._is_listed():
             said |= {"near": self.writer.near, "open": self.writer.open}
         if self.taken and not said["traced"]:
             record = self.taken[0][0]
@@ -145,9 +145,14 @@ class Trace:
             said |= self._taken(timed)
         return Outcome(**said)
 
+    def _is_listed(self) -> bool:
+        """Whether it was taken for a line of source, which leaves its writer as it was."""
+        silent = not self.taken or self.taken[0][1].evidence is Evidence.NONE
+        return self.seen[-1][3] == "code" and silent
+
     def _taken(self, timed: bool) -> dict[str, Any]:
         """What the record of a line says."""
-        record, weighed, prefix, block = self.taken[0]
+        record, weighed, prefix, _ = self.taken[0]
         evidence = record.evidence if weighed.evidence is Evidence.BESIDE else weighed.evidence
         said: dict[str, Any] = {}
         if weighed.points and (evidence is not Evidence.NONE or weighed.step is not None):
@@ -165,7 +170,7 @@ class Trace:
             }
             if held:
                 said["near"] = int(counts)
-        if block == "code" and weighed.evidence is Evidence.NONE:
+        if self._is_listed():
             return said
         return said | {
             "bar": _bar(weighed),

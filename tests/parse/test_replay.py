@@ -234,3 +234,15 @@ def test_a_mark_made_before_its_kind_was_learned_is_kept() -> None:
     line = b"[proc %d][Train](%d/9763) average neg_loss: %f\n"
     data = line % (8, 972, 5.9) + line % (0, 617, 3.6) + line % (8, 602, 4.8) + line % (2, 865, 9.4)
     assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_line_that_is_taken_for_source_leaves_its_writer_as_it_was() -> None:
+    listing = ["class Net(Block):", "    def __init__(self):", "        pass", "    return x"]
+    words = [f"  {line}" for line in listing] + [
+        "INFO:root:[Epoch 0 Iteration 0] Set learning rate to 0.00016",
+        "INFO:root:AMP: decreasing loss scale to 32768.000000",
+        "INFO:root:AMP: decreasing loss scale to 16384.000000",
+    ]
+    lines = [f"[1,{rank}]<stderr>:{word}" for word in words for rank in range(8)]
+    data = ("\n".join(lines) + "\n").encode()
+    assert told(data, replay=True) == told(data, replay=False)
