@@ -26,13 +26,11 @@ def answer(
 ) -> pa.Table:
     """The result of the query, of its last statement where it has several."""
     import duckdb
-    import pyarrow as pa
 
     try:
         if not connection.extract_statements(sql):
             raise QueryError("the query says nothing", hint=HINT)
-        found = connection.sql(sql, params=parameters or None)
-        table: pa.Table = pa.table({}) if found is None else found.to_arrow_table()
+        table = _asked(connection, sql, parameters)
     except (duckdb.IOException, duckdb.FatalException, duckdb.InternalException):
         raise  # the file is broken, not the question
     except duckdb.OutOfMemoryException as error:
@@ -45,6 +43,28 @@ def answer(
             raise
         raise QueryError(str(error).strip(), hint=HINT) from error
     return table
+
+
+def _asked(
+    connection: DuckDBPyConnection, sql: str, parameters: Sequence[Any] | Mapping[str, Any]
+) -> pa.Table:
+    """In a thread of its own: DuckDB hears Ctrl-C only between tasks, and one may last minutes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import pyarrow as pa
+
+    def asked() -> pa.Table:
+        found = connection.sql(sql, params=parameters or None)
+        table: pa.Table = pa.table({}) if found is None else found.to_arrow_table()
+        return table
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(asked)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
 
 
 def past(connection: DuckDBPyConnection, run: str) -> tuple[Past, int] | None:
