@@ -1,6 +1,7 @@
 """What all tests share: a history of their own, and the folder of real logs where there is one."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)  # a test states facts, not times
 settings.load_profile("untimed")
+
+# A shell that starts the tests behind itself has them ignore Ctrl-C, and so would all they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
 
