@@ -52,7 +52,7 @@ except StoreError as error:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-import duckdb, numpy, pyarrow.compute, zoneinfo
+import concurrent.futures.thread, duckdb, numpy, pyarrow.compute, zoneinfo
 from runwatch.errors import StoreError
 from runwatch.redact import redact
 from runwatch.store import Store
