@@ -169,7 +169,7 @@ def _frozen(column: Any) -> Any:
 
 
 def run(
-    kernel: Kernel, tracks: Tracks, columns: Columns, groups: Groups, *more: Any,
+    kernel: Kernel, tracks: Tracks, columns: Columns, groups: Groups, more: Any = 0, *,
     unless: tuple[str, ...] = (),
 ) -> Iterator[tuple[int, int, str, int, int]]:  # fmt: skip
     """Let a kernel go over series; gives each event's code, slot, key and segment of the series
@@ -183,7 +183,7 @@ def run(
             groups.names, groups.keys, groups.segments.tolist(), strict=True
         )
     ]
-    passed = Run(kernel, tracks, groups, slots, columns.arrays, lambda: columns.lists, *more)
+    passed = Run(kernel, tracks, groups, slots, columns.arrays, lambda: columns.lists, more)
     for code, i, row in passed:
         yield code, slots[i], groups.keys[i], int(groups.segments[i]), row
 

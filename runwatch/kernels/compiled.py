@@ -15,10 +15,12 @@ from runwatch.kernels import (
     divergence,
     gradient,
     learning_rate,
+    loss_scale,
     nonfinite,
     plateau,
     rolling,
     spike,
+    straggler,
     throughput,
     tracks,
     vanished,
@@ -27,16 +29,18 @@ from runwatch.kernels.jit import FAST
 from runwatch.kernels.rolling import SIZE
 
 for _part, _names in {
-    tracks: "repeats",
+    tracks: "repeats counts",
     rolling: "level",
-    gradient: "enough close judged",
-    spike: "alarms rise calm_again stands lost diverged goes_on notable take",
-    divergence: "lasts stand block_ends climb",
-    plateau: "shift halve judge stay block_ends stand take",
-    throughput: "baseline begin compare block_ends take",
-    learning_rate: "take",
-    vanished: "close widen beside zero",
-    nonfinite: "broken",
+    gradient: "enough close judged row",
+    spike: "alarms rise calm_again stands lost diverged goes_on notable take row",
+    divergence: "lasts stand block_ends climb row",
+    plateau: "shift halve judge stay block_ends stand take row",
+    throughput: "baseline begin compare block_ends take row",
+    learning_rate: "take row",
+    vanished: "close widen beside zero row loss_row",
+    nonfinite: "broken row",
+    straggler: "row",
+    loss_scale: "row",
 }.items():
     for _name in _names.split():
         register_jitable(getattr(_part, _name))

@@ -3,8 +3,8 @@
 from typing import Any
 
 from runwatch.kernels.rolling import clear, insert, middle
-from runwatch.kernels.run import DONE, SEGMENT
-from runwatch.kernels.tracks import REPEATED, Field, numbers, repeats
+from runwatch.kernels.run import DONE, over
+from runwatch.kernels.tracks import REPEATED, Field, counts, numbers
 
 BLOCK = 20  # steps in a block; blocks are compared by their medians
 LASTING = 5  # blocks in a row that must stand high, in a long run a twentieth of all blocks
@@ -116,28 +116,11 @@ def climb(s: Any, value: float, line: int, step: int, time: int) -> int:
     return happened
 
 
-def follow(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any,
+def row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` until a climb that lasted has ended."""
-    g, k = at[0], at[1]
-    while g < len(slots):
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            finite = v - v == 0.0
-            if repeats(s, step[i], epoch[i], finite) or not finite:
-                continue
-            happened = climb(s, v, line[i], step[i], time[i])
-            if happened != DONE:
-                at[0], at[1] = g, k
-                return happened
-        g += 1
-    return DONE
+    """One more row of a series; OVER where a climb that lasted has ended."""
+    return climb(s, value, line, step, time) if counts(s, value, step, epoch) else DONE
+
+
+follow = over(row)

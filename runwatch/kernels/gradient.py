@@ -4,8 +4,8 @@ from math import log10
 from typing import Any
 
 from runwatch.kernels.rolling import WINDOW, level, push
-from runwatch.kernels.run import DONE, SEGMENT
-from runwatch.kernels.tracks import REPEATED, Field, numbers, repeats
+from runwatch.kernels.run import DONE, over
+from runwatch.kernels.tracks import REPEATED, Field, counts, numbers
 
 WARM = 100  # first steps, in which norms settle
 FACTOR = 1.0  # decades above the median of the last 200 steps
@@ -72,47 +72,31 @@ def judged(s: Any, value: float, resting: bool) -> tuple[int, float]:
     return CALM, height
 
 
-def follow(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any, resting: Any,
+def row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` until something happens.
+    """One more norm; OVER where something has ended. `more` tells of each row whether the learning
+    rate is 0 beside it."""
+    if not counts(s, value, step, epoch) or value < 0.0:
+        return DONE
+    kind, height = judged(s, value, more[i] != 0)
+    if kind < 0:
+        return DONE
+    ended = kind != s.kind and close(s)
+    if kind == CALM:
+        push(s, height)
+    else:
+        if s.kind == CALM:
+            s.kind = kind
+            s.line = line
+            s.step = step
+            s.time = time
+            s.peak = 0.0
+            s.height = height
+        s.count += 1
+        s.peak = max(s.peak, value)
+        s.last_line = line
+    return OVER if ended else DONE
 
-    `resting` tells of each row whether the learning rate is 0 beside it.
-    """
-    g, k = at[0], at[1]
-    while g < len(slots):
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            finite = v - v == 0.0
-            if repeats(s, step[i], epoch[i], finite) or not finite or v < 0.0:
-                continue
-            kind, height = judged(s, v, resting[i] != 0)
-            if kind < 0:
-                continue
-            ended = kind != s.kind and close(s)
-            if kind == CALM:
-                push(s, height)
-            else:
-                if s.kind == CALM:
-                    s.kind = kind
-                    s.line = line[i]
-                    s.step = step[i]
-                    s.time = time[i]
-                    s.peak = 0.0
-                    s.height = height
-                s.count += 1
-                s.peak = max(s.peak, v)
-                s.last_line = line[i]
-            if ended:
-                at[0], at[1] = g, k
-                return OVER
-        g += 1
-    return DONE
+
+follow = over(row)

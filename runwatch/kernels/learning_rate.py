@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runwatch.kernels.run import DONE, SEGMENT
+from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import REPEATED, Field, numbers, repeats
 
 JUMP = 3.0  # times the rate of the record before
@@ -58,23 +58,13 @@ def take(s: Any, value: float, line: int, step: int, time: int) -> None:
     s.highest = max(s.highest, value)
 
 
-def follow(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any,
+def row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` to the end."""
-    g, k = at[0], at[1]
-    while g < len(slots):
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            if not repeats(s, step[i], epoch[i], v - v == 0.0):
-                take(s, v, line[i], step[i], time[i])
-        g += 1
+    """One more row of a series, finite or not."""
+    if not repeats(s, step, epoch, value - value == 0.0):
+        take(s, value, line, step, time)
     return DONE
+
+
+follow = over(row)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runwatch.kernels.run import DONE, SEGMENT
+from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import NOTHING, REPEATED, Field, numbers, repeats
 
 TAIL = 10  # values shown from before the spell
@@ -41,37 +41,26 @@ def broken(s: Any, value: float, line: int, step: int, time: int) -> None:
     s.last_line = line
 
 
-def follow(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any, only_nan: Any,
+def row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` to the end; infinity is a value like any other
-    where `only_nan` is 1."""
-    g, k = at[0], at[1]
-    while g < len(slots):
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            finite = v - v == 0.0
-            if repeats(s, step[i], epoch[i], finite):
-                continue
-            if finite or (only_nan == 1 and v == v):
-                s.good_segment = s.segment
-                if s.count > 0:
-                    s.good += 1
-                    s.run = 0
-            else:
-                broken(s, v, line[i], step[i], time[i])
-            if finite:
-                s.tail_at[s.tail_n % TAIL] = line[i] if step[i] == NOTHING else step[i]
-                s.tail_value[s.tail_n % TAIL] = v
-                s.tail_n += 1
-            s.seen += 1
-        g += 1
+    """One more row of a series; infinity is a value like any other where `more` is 1."""
+    finite = value - value == 0.0
+    if repeats(s, step, epoch, finite):
+        return DONE
+    if finite or (more == 1 and value == value):
+        s.good_segment = s.segment
+        if s.count > 0:
+            s.good += 1
+            s.run = 0
+    else:
+        broken(s, value, line, step, time)
+    if finite:
+        s.tail_at[s.tail_n % TAIL] = line if step == NOTHING else step
+        s.tail_value[s.tail_n % TAIL] = value
+        s.tail_n += 1
+    s.seen += 1
     return DONE
+
+
+follow = over(row)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from runwatch.kernels.rolling import clear, insert, middle
-from runwatch.kernels.run import DONE, SEGMENT
-from runwatch.kernels.tracks import REPEATED, Field, numbers, repeats
+from runwatch.kernels.run import DONE, over
+from runwatch.kernels.tracks import REPEATED, Field, counts, numbers
 
 BLOCK = 25  # steps whose median is taken; ever more medians are averaged as the run grows
 WINDOW = 20  # blocks that are judged together: 500 steps, or 5 % of the run
@@ -157,24 +157,13 @@ def take(s: Any, value: float, line: int, step: int, time: int) -> None:
             block_ends(s, s.sum / s.size, line)
 
 
-def follow(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any,
+def row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` to the end."""
-    g, k = at[0], at[1]
-    while g < len(slots):
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            finite = v - v == 0.0
-            if not repeats(s, step[i], epoch[i], finite) and finite:
-                take(s, v, line[i], step[i], time[i])
-        g += 1
+    """One more row of a series."""
+    if counts(s, value, step, epoch):
+        take(s, value, line, step, time)
     return DONE
+
+
+follow = over(row)

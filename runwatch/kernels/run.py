@@ -1,6 +1,7 @@
 """Runs a kernel over the series of a batch, plain for few rows and compiled for many.
 
 A kernel stops where something happened that is told in objects, and is called again from there.
+All kernels are one loop, `over`, around what each does with a row.
 """
 
 import sys
@@ -21,6 +22,41 @@ Kernel = Callable[..., int]
 Rows = tuple[Any, Any, Any, Any, Any]
 
 
+def over(take: Callable[..., int]) -> Kernel:
+    """The kernel that gives `take` row after row of series after series, each with its record.
+
+    It goes on from series `at[0]` and place `at[1]` until a series goes on in another segment than
+    its record (SEGMENT) or `take` says something else than DONE; `at[2]` is then the row. A series
+    whose slot is negative is passed by. `more` is what `take` wants beside the row.
+    """
+
+    def follow(
+        line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
+        segments: Any, slots: Any, states: Any, at: Any, more: Any,
+    ) -> int:  # fmt: skip
+        g, k = at[0], at[1]
+        while g < len(slots):
+            if slots[g] < 0:
+                g += 1
+                continue
+            s = states[slots[g]]
+            if s.segment != segments[g]:
+                at[0], at[1] = g, k
+                return SEGMENT
+            k = max(k, begins[g])
+            while k < begins[g + 1]:
+                i = order[k]
+                k += 1
+                happened = take(s, i, value[i], line[i], step[i], time[i], epoch[i], more)
+                if happened != DONE:
+                    at[0], at[1], at[2] = g, k, i
+                    return happened
+            g += 1
+        return DONE
+
+    return follow
+
+
 def worth_compiling(rows: int) -> bool:
     """Whether so many rows are worth the time that loading a compiled kernel takes."""
     return rows >= (SOME if "numba" in sys.modules else MANY)
@@ -30,14 +66,13 @@ class Run:
     """One pass of a kernel over the series of a quantity; iterating gives what happened.
 
     `plain` makes line, time, step, epoch and value of the rows as lists, `arrays` are the same.
-    Each event is the kernel's code, the index of the series and the row, if the kernel tells it
-    (`at[2]`); the record may be changed before
-    the next one is asked for.
+    Each event is the kernel's code, the index of the series and the row where it happened (not of
+    SEGMENT); the record may be changed before the next one is asked for.
     """
 
     def __init__(
         self, kernel: Kernel, tracks: Tracks, groups: Any, slots: list[int],
-        arrays: Rows, plain: Callable[[], Rows], *more: Any,
+        arrays: Rows, plain: Callable[[], Rows], more: Any,
     ) -> None:  # fmt: skip
         tracks.seen += len(groups.order)
         compiled = tracks.compiled or kernel in _loaded or worth_compiling(tracks.seen)
@@ -50,11 +85,11 @@ class Run:
             _loaded.add(kernel)
             kernel, self._at = twins.compiled(kernel), np.zeros(3, np.int64)
             where = (groups.order, groups.begins, groups.segments, np.array(slots), states)
-            self._call = lambda: kernel(*arrays, *where, self._at, *more)
+            self._call = lambda: kernel(*arrays, *where, self._at, more)
         else:
             rows = [a.tolist() for a in (groups.order, groups.begins, groups.segments)]
-            listed = [m.tolist() if isinstance(m, np.ndarray) else m for m in more]
-            self._call = lambda: kernel(*plain(), *rows, slots, states, self._at, *listed)
+            listed = more.tolist() if isinstance(more, np.ndarray) else more
+            self._call = lambda: kernel(*plain(), *rows, slots, states, self._at, listed)
 
     def __iter__(self) -> "Run":
         return self

@@ -13,8 +13,8 @@ from runwatch.kernels.rolling import (
     middle,
     push,
 )
-from runwatch.kernels.run import DONE, SEGMENT
-from runwatch.kernels.tracks import NOTHING, REPEATED, Field, numbers, repeats
+from runwatch.kernels.run import DONE, over
+from runwatch.kernels.tracks import NOTHING, REPEATED, Field, counts, numbers
 
 RECENT = 5  # values whose median tells where the loss stands
 HOLD = 20  # steps that a rise is given before it is named
@@ -183,29 +183,13 @@ def take(s: Any, at: int, value: float, line: int, step: int, time: int) -> int:
     return happened
 
 
-def follow(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any,
+def row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` until a notable rise has ended."""
-    g, k = at[0], at[1]
-    while g < len(slots):
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            finite = v - v == 0.0
-            if repeats(s, step[i], epoch[i], finite) or not finite:
-                continue
-            where = line[i] if step[i] == NOTHING else step[i]
-            happened = take(s, where, v, line[i], step[i], time[i])
-            if happened != DONE:
-                at[0], at[1] = g, k
-                return happened
-        g += 1
-    return DONE
+    """One more row of a series; a code where a notable rise has ended."""
+    if not counts(s, value, step, epoch):
+        return DONE
+    return take(s, line if step == NOTHING else step, value, line, step, time)
+
+
+follow = over(row)

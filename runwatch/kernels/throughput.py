@@ -3,7 +3,7 @@
 from typing import Any
 
 from runwatch.kernels.rolling import clear, insert, middle
-from runwatch.kernels.run import DONE, SEGMENT
+from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import Field, numbers
 
 WARM = 5  # first records: compilation, caches
@@ -140,34 +140,21 @@ def take(s: Any, value: float, line: int, step: int, time: int) -> None:
         s.block_n = 0
 
 
-def follow(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any, is_time: Any,
+def row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` to the end; `is_time` where speed is told by
-    the time of a step."""
-    g, k = at[0], at[1]
-    while g < len(slots):
-        if slots[g] < 0:
-            g += 1
-            continue
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            if v - v != 0.0 or not v > 0.0:
-                continue
-            if is_time == 1:
-                if s.before > 0.0:
-                    s.rises += 1 if v > s.before else 0
-                    s.falls += 1 if v < s.before else 0
-                s.before = v
-                v = 1.0 / v
-            take(s, v, line[i], step[i], time[i])
-        g += 1
+    """One more row of a series; `more` is 1 where speed is told by the time of a step."""
+    if value - value != 0.0 or not value > 0.0:
+        return DONE
+    speed = value
+    if more == 1:
+        if s.before > 0.0:
+            s.rises += 1 if value > s.before else 0
+            s.falls += 1 if value < s.before else 0
+        s.before = value
+        speed = 1.0 / value
+    take(s, speed, line, step, time)
     return DONE
+
+
+follow = over(row)

@@ -74,6 +74,12 @@ def repeats(s: Any, step: int, epoch: float, finite: bool) -> bool:
     return same
 
 
+def counts(s: Any, value: float, step: int, epoch: float) -> bool:
+    """Whether a value is a number of a step that was not reported before; takes the step in."""
+    finite = value - value == 0.0
+    return not repeats(s, step, epoch, finite) and finite
+
+
 class Tracks:
     """The records of all series of a run, by key."""
 

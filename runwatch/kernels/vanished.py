@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from runwatch.kernels.run import DONE, SEGMENT
-from runwatch.kernels.tracks import REPEATED, Field, numbers, repeats
+from runwatch.kernels.run import DONE, over
+from runwatch.kernels.tracks import REPEATED, Field, counts, numbers, repeats
 
 SETTLED = 20  # records in a row with a loss before its absence means something
 MISSING = 2  # records in a row without it
@@ -79,57 +79,24 @@ def zero(s: Any, value: float, line: int, step: int, time: int) -> int:
     return DONE
 
 
-def follow(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any, there: Any,
+def row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` until a gap has ended.
-
-    `there` tells of each row whether a loss stands beside it.
-    """
-    g, k = at[0], at[1]
-    while g < len(slots):
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            if repeats(s, step[i], epoch[i], v - v == 0.0):
-                continue
-            happened = beside(s, there[i] != 0, line[i], step[i], time[i])
-            if happened != DONE:
-                at[0], at[1] = g, k
-                return happened
-        g += 1
-    return DONE
+    """One more row of a series; a code where a gap has ended. `more` tells of each row whether a
+    loss stands beside it."""
+    if repeats(s, step, epoch, value - value == 0.0):
+        return DONE
+    return beside(s, more[i] != 0, line, step, time)
 
 
-def follow_losses(
-    line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-    segments: Any, slots: Any, states: Any, at: Any,
+follow = over(row)
+
+
+def loss_row(
+    s: Any, i: int, value: float, line: int, step: int, time: int, epoch: float, more: Any
 ) -> int:  # fmt: skip
-    """Go on from series `at[0]` and place `at[1]` until a gap of zeros has ended."""
-    g, k = at[0], at[1]
-    while g < len(slots):
-        s = states[slots[g]]
-        if s.segment != segments[g]:
-            at[0], at[1] = g, k
-            return SEGMENT
-        k = max(k, begins[g])
-        while k < begins[g + 1]:
-            i = order[k]
-            k += 1
-            v = value[i]
-            finite = v - v == 0.0
-            if repeats(s, step[i], epoch[i], finite) or not finite:
-                continue
-            happened = zero(s, v, line[i], step[i], time[i])
-            if happened != DONE:
-                at[0], at[1] = g, k
-                return happened
-        g += 1
-    return DONE
+    """One more loss; a code where a gap of zeros has ended."""
+    return zero(s, value, line, step, time) if counts(s, value, step, epoch) else DONE
+
+
+follow_losses = over(loss_row)

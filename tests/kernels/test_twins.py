@@ -52,7 +52,7 @@ def passed(
     n = len(values)
     begins = [0, n // 3, n // 2, n]
     slots = [tracks.slot(str(i), 0) for i in range(3)]
-    extra = [np.arange(n, dtype=m) % 5 // 4 if isinstance(m, type) else m for m in more]
+    extra = [np.arange(n, dtype=m) % 5 // 4 if isinstance(m, type) else m for m in more or (0,)]
     at: Any = [0, 0, 0]
     steps = [NOTHING if i % 50 > 45 else i // 2 for i in range(n)]
     columns = [np.arange(n), np.arange(n), np.array(steps), np.full(n, math.nan), np.array(values)]
