@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from runwatch.chunk import Chunk
+from runwatch.column import known, numbers, says
 from runwatch.records import Batch
 from runwatch.redact import redact
 
@@ -55,43 +55,36 @@ class Pulse:
             self._recognise(chunk, batch)
         epochs = points.column("epoch")
         if epochs.null_count < len(epochs):
-            self.epoch = float(pc.max(epochs).as_py())
+            self.epoch = float(np.fmax.reduce(numbers(epochs)[known(epochs)]))
         self._remember(batch)
         self._time(batch, now)
 
     def _remember(self, batch: Batch) -> None:
         """The losses, and the units of all metrics."""
         points = batch.points
+        losses = numbers(points.column("value"))[says(points.column("quantity"), "loss")]
+        self.losses.extend(losses[-_LOSSES:].tolist())
+        metric: Any = points.column("metric")
         unit: Any = points.column("unit")
-        quantity: Any = points.column("quantity")
-        words = quantity.dictionary.to_pylist()
-        if "loss" in words:
-            chosen = pc.fill_null(pc.equal(quantity.indices, words.index("loss")), False)
-            losses: Any = points.filter(chosen).column("value")
-            self.losses.extend(losses.to_pylist()[-_LOSSES:])
-        if unit.null_count < len(unit):
-            told: Any = points.filter(pc.is_valid(unit))
-            names, units = (told.column(n).cast("string").to_pylist() for n in ("metric", "unit"))
-            self.units.update(zip(names, units, strict=True))
+        names, units = metric.dictionary.to_pylist(), unit.dictionary.to_pylist()
+        told = known(unit.indices)
+        codes = (numbers(column.indices)[told].tolist() for column in (metric, unit))
+        self.units.update((names[m], units[u]) for m, u in zip(*codes, strict=True))
 
     def _time(self, batch: Batch, now: float) -> None:
         """Pairs of time and step, by the log's own clock where it has one."""
-        points = batch.points
-        known = points.filter(pc.is_valid(points.column("step")))
-        if not known.num_rows:
-            return
-        timed: Any = known.filter(pc.is_valid(known.column("time")))
-        if timed.num_rows:
+        steps, times = batch.points.column("step"), batch.points.column("time")
+        placed = known(steps)
+        timed = placed & known(times)
+        if timed.any():
             if not self._by_log:
                 self._pairs.clear()
                 self._by_log = True
-            times = timed.column("time").cast("int64").to_numpy() / 1e6
-            steps = timed.column("step").to_numpy()
-            rows = np.flatnonzero(np.diff(steps, prepend=-1))[-_TIMES:]
-            for row in rows.tolist():
-                self._pair(float(times[row]), int(steps[row]))
-        elif not self._by_log:
-            self._pair(now, int(known.column("step")[known.num_rows - 1].as_py()))
+            seconds, reached = numbers(times)[timed] / 1e6, numbers(steps)[timed]
+            for row in np.flatnonzero(np.diff(reached, prepend=-1))[-_TIMES:].tolist():
+                self._pair(float(seconds[row]), int(reached[row]))
+        elif placed.any() and not self._by_log:
+            self._pair(now, int(numbers(steps)[placed][-1]))
 
     def _pair(self, time: float, step: int) -> None:
         if self._pairs and step < self._pairs[-1][1]:

@@ -16,13 +16,15 @@ _RESTLESS = ("network", "python_exception", "tracker_kills_training")  # said of
 def reported(episode: Episode, streams: list[Sightings]) -> list[Finding]:
     """All findings, the root first."""
     found: list[Finding] = []
-    same: list[Incident] = []
+    others = episode.pending
     if episode.root:
-        same = [i for i in episode.pending if _alike(i.first, episode.root.first)]
+        root = episode.root.first
+        same = [i for i in others if _alike(i.first, root)]
+        others = [i for i in others if not _alike(i.first, root)]
         found.append(_root(episode.root, same, episode, streams))
     found += _teardown(episode, streams)
     found += _grouped(
-        [i for i in episode.pending if i not in same],
+        others,
         State.TERMINAL if episode.root else State.OPEN,
         episode,
         streams,
