@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runwatch.errors import InputError
+from runwatch.errors import InputError, in_words
 from runwatch.finding import Finding, Severity
 from runwatch.judgement import rule
 
@@ -96,7 +96,7 @@ def write(document: bytes, folder: Path, name: str = NAME) -> Path:
             raise
     except OSError as error:
         raise InputError(
-            f"{place}: {(error.strerror or str(error)).lower()}",
+            f"{place}: {in_words(error)}",
             hint="name another folder with --out-dir",
         ) from error
     return place

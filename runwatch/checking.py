@@ -24,7 +24,7 @@ from runwatch.redact import redact
 from runwatch.review import Review, Reviewer, ask, question
 from runwatch.run_id import run_id
 from runwatch.stopping import KILL, NONE, act, announced
-from runwatch.target import Kind, Target
+from runwatch.target import FILES, Kind, Target
 
 if TYPE_CHECKING:
     from runwatch.store import Store
@@ -290,5 +290,5 @@ def address_of(target: Target, pages: str = PAGES) -> str:
         return f"{pages.rstrip('/')}/{entity}/{project}/runs/{run}"
     if target.kind is Kind.MLFLOW:
         return f"run {target.path} at {target.service}"
-    local = target.kind in (Kind.FILE, Kind.FOLDER, Kind.GLOB)
+    local = target.kind in FILES
     return os.path.abspath(target.path) if local else str(target)

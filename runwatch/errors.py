@@ -48,3 +48,8 @@ class UnreachableError(RunwatchError):
     """A source did not answer: the state of the run is unknown, not bad."""
 
     exit_code = 3
+
+
+def in_words(error: OSError) -> str:
+    """What the system said, without its number."""
+    return (error.strerror or str(error)).lower()

@@ -30,15 +30,14 @@ from runwatch.redact import redact
 from runwatch.run_id import run_id
 from runwatch.scanning import scan
 from runwatch.summary import Steps, Summary
-from runwatch.target import Kind, Target
+from runwatch.target import FILES, Kind, Target
 
 if TYPE_CHECKING:
     from runwatch.store import Store
 
-AT_REST = (Kind.FILE, Kind.FOLDER, Kind.GLOB, Kind.STANDARD_INPUT)
+AT_REST = (*FILES, Kind.STANDARD_INPUT)
 QUIET = 0.25  # seconds without text after which the source is asked whether there is more
 PATIENCE = 20.0  # seconds without text after which there is none
-_CITED = (Kind.FILE, Kind.FOLDER, Kind.GLOB)  # what can be read once more
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ def cited_lines(
     for stream, line in wanted:
         if (stream, line) not in known:
             missing.setdefault(stream, set()).add(line)
-    if missing and target.kind in _CITED:
+    if missing and target.kind in FILES:
         try:
             found = cited(open_source(target), missing)
         except RunwatchError:  # it is gone meanwhile: what is known has to do

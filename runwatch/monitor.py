@@ -25,7 +25,7 @@ from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import Analysis, resumable
 from runwatch.remedy import Allowed
 from runwatch.scanning import run_id
-from runwatch.target import Kind, Target
+from runwatch.target import FILES, Kind, Target
 from runwatch.watch import Watch
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ PATIENCE = 20.0  # seconds after which a source that says nothing has nothing
 SLOW = 2.0  # seconds after which streams that say nothing are not waited for
 BUSY = 60.0  # seconds after which one that is written faster than it is read is told of
 SMALL = 1 << 16  # bytes of a chunk that is most likely the last for now
-_AT_REST = (Kind.FILE, Kind.FOLDER, Kind.GLOB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Watched:
         self._gone_on: set[str] = set()  # streams of the past that were read on
         self.cursors: Mapping[str, Cursor] = {} if past is None else past.cursors
         self.source: Following | None = None
-        if not (wishes.once and target.kind in _AT_REST):
+        if not (wishes.once and target.kind in FILES):
             self.source = _opened(target, tee)
         self._beside = Attendance(target)
         self._ends: set[str] = set()  # streams that were read to their end
@@ -271,7 +270,7 @@ def _resumed(past: "Past") -> str:
 
 def _age(target: Target) -> float:
     """How long ago the log was written last, in seconds; 0 where that is not known."""
-    if target.kind not in _AT_REST:
+    if target.kind not in FILES:
         return 0.0
     times = []
     for path in Names(target).find():

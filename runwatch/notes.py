@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from runwatch.checkup import Checkup
-from runwatch.errors import InputError
+from runwatch.errors import InputError, in_words
 
 _SHOWN = 500  # characters of a cited line
 
@@ -53,7 +53,7 @@ def append(path: Path, text: str) -> None:
             os.close(number)
     except OSError as error:
         raise InputError(
-            f"{path}: the note cannot be written: {(error.strerror or str(error)).lower()}",
+            f"{path}: the note cannot be written: {in_words(error)}",
             hint="name another file with --notes",
         ) from error
 

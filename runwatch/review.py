@@ -16,7 +16,7 @@ from http.client import HTTPException
 from typing import Any
 
 from runwatch.curve import Curve, Spot
-from runwatch.errors import UsageError
+from runwatch.errors import UsageError, in_words
 from runwatch.judgement import Judgement
 from runwatch.redact import redact
 
@@ -176,7 +176,7 @@ def _why(error: Exception, reviewer: Reviewer) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {reviewer.patience:g} s"
     if isinstance(error, OSError):
-        return f"{reviewer.host} cannot be reached: {(error.strerror or str(error)).lower()}"
+        return f"{reviewer.host} cannot be reached: {in_words(error)}"
     if isinstance(error, HTTPException):
         return f"{reviewer.host} does not speak HTTP as it should"
     told = str(error) if isinstance(error, ValueError) else type(error).__name__

@@ -6,7 +6,7 @@ from datetime import datetime
 from hashlib import blake2b
 
 from runwatch.redact import redact
-from runwatch.target import Kind, Target
+from runwatch.target import FILES, Kind, Target
 
 
 def run_id(target: Target, clock: Callable[[], datetime]) -> str:
@@ -15,7 +15,7 @@ def run_id(target: Target, clock: Callable[[], datetime]) -> str:
         return f"stdin-{clock():%Y%m%d-%H%M%S}"
     path = os.path.abspath(target.path)
     word = os.path.basename(path)
-    if target.host or target.kind not in (Kind.FILE, Kind.FOLDER, Kind.GLOB):
+    if target.host or target.kind not in FILES:
         path = str(target)
         word = f"{target.host or target.kind}-{word}"
     kept = "".join(c if c.isalnum() or c in "._-" else "_" for c in redact(word))[:40]

@@ -9,19 +9,18 @@ import time
 from collections.abc import Iterator, Mapping
 from glob import glob
 
-from runwatch.errors import RunwatchError, UsageError
+from runwatch.errors import RunwatchError, UsageError, in_words
 from runwatch.ingest.process_local import local
 from runwatch.owner import Owner, descendants, writer_of
 from runwatch.repair import GRACE, PATIENCE, end
-from runwatch.target import Kind, Target
+from runwatch.target import FILES, Kind, Target
 
 KILL, NONE = "kill", "none"
-_FILES = (Kind.FILE, Kind.FOLDER, Kind.GLOB)
 
 
 def check_order(order: str, target: Target) -> None:
     """Raises UsageError where a session is to be ended that cannot be reached from here."""
-    here = target.kind in (*_FILES, Kind.PID, Kind.PROC) and not target.host
+    here = target.kind in (*FILES, Kind.PID, Kind.PROC) and not target.host
     if order == KILL and not here:
         raise UsageError(
             f"--on-stop kill: no process on this machine is known for {target}",
@@ -42,7 +41,7 @@ def act(order: str, target: Target, told: Mapping[str, str]) -> tuple[bool, str]
     try:
         return _ended(target) if order == KILL else _run(order, told)
     except OSError as error:
-        return False, f"failed: {(error.strerror or str(error)).lower()}"
+        return False, f"failed: {in_words(error)}"
 
 
 def _ended(target: Target) -> tuple[bool, str]:

@@ -32,6 +32,9 @@ class Kind(StrEnum):
     MLFLOW = "mlflow"
 
 
+FILES = (Kind.FILE, Kind.FOLDER, Kind.GLOB)  # on this machine: at hand as often as wanted
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """One run, as named: `text` is what was typed, `path` the same with `~` expanded.

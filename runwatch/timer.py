@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from runwatch.errors import InputError, UsageError
+from runwatch.errors import InputError, UsageError, in_words
 
 EVERY = 10  # minutes
 _PATIENCE = 30.0  # seconds for systemctl and crontab
@@ -215,7 +215,7 @@ def _said(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 def _failed(place: str, error: OSError) -> InputError:
-    why = (error.strerror or str(error)).lower()
+    why = in_words(error)
     return InputError(f"{place}: {why}", hint="try --timer cron")
 
 

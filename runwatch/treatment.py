@@ -10,6 +10,7 @@ from datetime import datetime
 
 from runwatch import judgement
 from runwatch.detect.exits import kind_of_exit
+from runwatch.errors import in_words
 from runwatch.event import Acted, Acting, Event, Found, Turned
 from runwatch.finding import Finding, Severity, State
 from runwatch.ingest.process import Process
@@ -270,7 +271,7 @@ class Treatment:
         try:
             outcome = self._done(chosen)
         except OSError as error:
-            outcome = f"failed: {(error.strerror or str(error)).lower()}"
+            outcome = f"failed: {in_words(error)}"
         action = Action(
             chosen.kind, chosen.why, chosen.command, self.clock().isoformat(),
             self.analysis.outline.last_step, cause.id if cause else "", outcome,

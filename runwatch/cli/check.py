@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UnreachableError, UsageError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from runwatch.checking import Checking, Wanted
     from runwatch.checkup import Checkup, Last
     from runwatch.review import Reviewer
-    from runwatch.store import Store
     from runwatch.target import Target
 
 EXAMPLES = """\
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
     from runwatch.checking import Checking
 
-    store = None if options.no_store else _store(options.db)
+    store = None if options.no_store else store_at(options.db)
     checking = Checking(
         target, wanted, store=store, clock=lambda: datetime.now(UTC), tell=_tell
     )  # fmt: skip
@@ -185,13 +185,6 @@ def _reviewer(options: argparse.Namespace) -> "Reviewer | None":
     return Reviewer(url, model, named.get("LLM_API_KEY", "").strip())
 
 
-def _store(db: str | None) -> "Store":
-    from runwatch.cli.words.environment import history
-    from runwatch.store import Store
-
-    return Store(history(db))
-
-
 def _too_early(options: argparse.Namespace, target: "Target") -> bool:
     """Whether the next check is not due yet, which is said; nothing else is loaded for it. A
     history that cannot be opened is for the check to tell."""
@@ -203,7 +196,7 @@ def _too_early(options: argparse.Namespace, target: "Target") -> bool:
     now = datetime.now(UTC)
     run = run_id(target, lambda: now)
     try:
-        last = Last.of(_store(options.db).check(run))
+        last = Last.of(store_at(options.db).check(run))
     except StoreError:
         return False
     if last is None or last.is_due(now):

@@ -26,12 +26,11 @@ def run(options: argparse.Namespace) -> int:
     """0, also where there is no history yet."""
     from runwatch.cli.report.document import document
     from runwatch.cli.report.table import aligned
-    from runwatch.cli.words.environment import history
-    from runwatch.store import Store
+    from runwatch.cli.words.environment import store_at
 
     if options.limit < 1:
         raise UsageError(f"--limit {options.limit}: not a number of runs", hint="1 or more")
-    runs = Store(history(options.db)).runs(options.limit)
+    runs = store_at(options.db).runs(options.limit)
     if options.json:
         sys.stdout.buffer.write(document({"runs": runs}))
     elif runs:

@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.errors import RunwatchError, StoreError
 
@@ -68,7 +69,7 @@ def _scan(
 
     runs: list[dict[str, Any]] = []
     errors: list[tuple[str, RunwatchError]] = []
-    store = None if options.no_store else _store(options.db)
+    store = None if options.no_store else store_at(options.db)
     for path in options.paths:
         lost: list[StoreError] = []
         wrong: list[RunwatchError] = []
@@ -98,13 +99,6 @@ def _summary(
             lost=lost.append,
         )  # fmt: skip
         return summary.as_dict()
-
-
-def _store(db: str | None) -> "Store":
-    from runwatch.cli.words.environment import history
-    from runwatch.store import Store
-
-    return Store(history(db))
 
 
 def _document(runs: list[dict[str, Any]], errors: list[tuple[str, RunwatchError]]) -> bytes:

@@ -21,10 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Always 0: the answer about the run was the exit code of its scan."""
-    from runwatch.cli.words.environment import history
-    from runwatch.store import Store
+    from runwatch.cli.words.environment import store_at
 
-    summary = Store(history(options.db)).run(options.name)
+    summary = store_at(options.db).run(options.name)
     if options.json:
         from runwatch.cli.report.document import document
 

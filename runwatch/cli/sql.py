@@ -34,13 +34,12 @@ def run(options: argparse.Namespace) -> int:
     """0; a query that cannot be answered raises QueryError, none UsageError."""
     from runwatch.cli.report.sink import sink
     from runwatch.cli.report.table import FORMATS
-    from runwatch.cli.words.environment import history
-    from runwatch.store import Store
+    from runwatch.cli.words.environment import store_at
 
     if not options.query.strip(" \t\r\n;"):
         raise UsageError("no query", hint='`runwatch sql "FROM runs"` is one')
     suffix = (options.out or "").rpartition(".")[2].lower()
     kind = options.format or (suffix if suffix in FORMATS else "table")
     with sink(options.out, force=options.force, binary=kind == "parquet") as out:
-        FORMATS[kind](Store(history(options.db)).query(options.query), out)
+        FORMATS[kind](store_at(options.db).query(options.query), out)
     return 0

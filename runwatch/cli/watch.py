@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UsageError
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from runwatch.event import Ended, Event
     from runwatch.monitor import Watched, Wishes
-    from runwatch.store import Store
     from runwatch.target import Target
 
 EXAMPLES = """\
@@ -118,7 +118,7 @@ def _asked(options: argparse.Namespace) -> str:
         raise UsageError(
             "no target to watch", hint="name a log file or folder, or - for standard input"
         )
-    return ask(offers(None if options.no_store else _store(options.db)))
+    return ask(offers(None if options.no_store else store_at(options.db)))
 
 
 async def _watch(
@@ -180,7 +180,7 @@ def _opened(options: argparse.Namespace, targets: "list[Target]") -> "list[Watch
 
     from runwatch.monitor import Watched
 
-    store = None if options.no_store else _store(options.db)
+    store = None if options.no_store else store_at(options.db)
     wishes = _wishes(options)
     return [
         Watched(
@@ -202,13 +202,6 @@ def _wishes(options: argparse.Namespace) -> "Wishes":
         options.interval, options.max_interval, not options.no_backoff, options.once, allowed,
         tuple(own_formats(options.formats)),
     )  # fmt: skip
-
-
-def _store(db: str | None) -> "Store":
-    from runwatch.cli.words.environment import history
-    from runwatch.store import Store
-
-    return Store(history(db))
 
 
 def _code(event: "Ended") -> int:

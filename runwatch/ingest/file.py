@@ -8,7 +8,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.errors import InputError
+from runwatch.errors import InputError, in_words
 from runwatch.ingest import records
 from runwatch.ingest.identity import HEAD, identity_of, is_same
 from runwatch.ingest.ranks import rank_of
@@ -56,11 +56,6 @@ def format_at(path: str) -> str:
 def printable(path: str) -> str:
     """A path as text that can be stored and printed, whatever its bytes are."""
     return os.fsencode(path).decode("utf-8", "replace")
-
-
-def in_words(error: OSError) -> str:
-    """What the system said, without its number."""
-    return (error.strerror or str(error)).lower()
 
 
 def unreadable(path: str, error: OSError) -> InputError:

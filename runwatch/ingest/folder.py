@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from runwatch.chunk import Stream
-from runwatch.errors import InputError
-from runwatch.ingest.file import Files, LogFile, in_words, printable, sample_at, unreadable
+from runwatch.errors import InputError, in_words
+from runwatch.ingest.file import Files, LogFile, printable, sample_at, unreadable
 from runwatch.ingest.kinds import READING, kind_of, lasting, outdated
 from runwatch.ingest.order import reading_order
 from runwatch.ingest.ranks import ranks

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.errors import InputError
+from runwatch.errors import InputError, in_words
 from runwatch.ingest import records
-from runwatch.ingest.file import Files, LogFile, in_words
+from runwatch.ingest.file import Files, LogFile
 from runwatch.ingest.follow_part import Descriptors, Part
 from runwatch.ingest.follow_rotated import Key, after, copied, key_of, renamed
 from runwatch.ingest.identity import HEAD, identity_of, is_same

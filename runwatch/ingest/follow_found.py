@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from runwatch.errors import InputError
-from runwatch.ingest.file import in_words, printable, sample_at
+from runwatch.errors import InputError, in_words
+from runwatch.ingest.file import printable, sample_at
 from runwatch.ingest.folder import Walk
 from runwatch.ingest.glob import before_signs
 from runwatch.ingest.order import reading_order

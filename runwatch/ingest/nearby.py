@@ -3,7 +3,7 @@
 import os
 from difflib import get_close_matches
 
-from runwatch.errors import InputError
+from runwatch.errors import InputError, in_words
 
 
 def missing(path: str) -> InputError:
@@ -19,7 +19,7 @@ def _hint(path: str) -> str:
     try:
         there = sorted(os.listdir(folder or "."))
     except OSError as error:
-        return f"{folder or '.'}: {(error.strerror or str(error)).lower()}"
+        return f"{folder or '.'}: {in_words(error)}"
     close = get_close_matches(name, there, n=1, cutoff=0.6)
     if close:
         return f"did you mean {os.path.join(folder, close[0])}?"

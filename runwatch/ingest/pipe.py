@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.errors import InputError
-from runwatch.ingest.file import in_words
+from runwatch.errors import InputError, in_words
 from runwatch.ingest.following import Reach
 from runwatch.target import Target
 

@@ -6,14 +6,24 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from runwatch.home import default_path
+
+if TYPE_CHECKING:
+    from runwatch.store import Store
 
 
 def history(db: str | None) -> Path:
     """The file of the history; it need not exist."""
     return Path(db) if db else default_path(os.environ)
+
+
+def store_at(db: str | None) -> "Store":
+    """The history; nothing is opened yet."""
+    from runwatch.store import Store
+
+    return Store(history(db))
 
 
 def colourful(stream: TextIO) -> bool:
