@@ -53,6 +53,9 @@ class Ending:
     line: int = 0
 
 
+GOES_ON = Ending(TerminalState.RUNNING, "more may be written")
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing that was looked for, or could not be, and why."""

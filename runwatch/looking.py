@@ -5,7 +5,6 @@ where it is now.
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,10 +20,10 @@ from runwatch.errors import QueryError, RunwatchError, StoreError, UnreachableEr
 from runwatch.finding import Finding
 from runwatch.ingest import open_source
 from runwatch.ingest.cited import cited
-from runwatch.ingest.following import Following, open_following
-from runwatch.judgement import OPEN, Decision, Ending, Judgement, TerminalState
+from runwatch.ingest.following import Following, ended, open_following
+from runwatch.judgement import GOES_ON, OPEN, Decision, Ending, Judgement, TerminalState
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import Analysis, resumable
+from runwatch.pipeline import Analysis, remembered, resumable
 from runwatch.recent import Recent
 from runwatch.redact import redact
 from runwatch.run_id import run_id
@@ -86,13 +85,8 @@ async def _live(
     formats: tuple[Path, ...], lost: Callable[[StoreError], None],
 ) -> Look:  # fmt: skip
     """One look at what is followed: up to where it is now."""
-    run, past = run_id(target, clock), None
-    if store is not None:
-        try:
-            past = resumable(store.past(run))
-        except StoreError as error:
-            lost(error)
-            store = None
+    run = run_id(target, clock)
+    store, past = remembered(store, run, lost)
     analysis = Analysis(
         run, str(target), store=store, clock=clock, knowledge=Knowledge.with_own(formats),
         state=None if past is None else past.state,
@@ -105,9 +99,7 @@ async def _live(
             recent.feed(chunk, analysis.take(chunk).first_line)
     finally:
         await source.close()
-        if closing := getattr(chunks, "aclose", None):
-            with contextlib.suppress(RuntimeError):
-                await closing()
+        await ended(chunks)
     if not source.reach.ok:
         raise UnreachableError(
             f"{target}: {source.reach.note or 'the source does not answer'}; the state of the run "
@@ -147,7 +139,7 @@ def _goes_on(told: Ending, said: Ending | None) -> Ending:
     if said is not None and told.state in OPEN:
         return said
     if told.state is TerminalState.UNKNOWN:
-        return Ending(TerminalState.RUNNING, "more may be written")
+        return GOES_ON
     return told
 
 

@@ -20,9 +20,9 @@ from runwatch.errors import RunwatchError, StoreError, UnreachableError
 from runwatch.event import Event, Failed, Noted
 from runwatch.ingest import open_source
 from runwatch.ingest.follow_found import Names
-from runwatch.ingest.following import Following, open_following
+from runwatch.ingest.following import Following, ended, open_following
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import Analysis, resumable
+from runwatch.pipeline import Analysis, remembered
 from runwatch.remedy import Allowed
 from runwatch.scanning import run_id
 from runwatch.target import FILES, Kind, Target
@@ -65,13 +65,8 @@ class Watched:
         self.target = target
         self._wishes, self._clock, self._steady = wishes, clock, steady
         self._run = run_id(target, clock)
-        self._store, self.unstored = store, ""
-        past: Past | None = None
-        if store is not None:
-            try:
-                past = resumable(store.past(self._run))
-            except StoreError as error:
-                self._store, self.unstored = None, str(error)
+        self.unstored = ""
+        self._store, past = remembered(store, self._run, self._unkept)
         self._past = past if past is not None and _has_ended(past) else None
         self._gone_on: set[str] = set()  # streams of the past that were read on
         self.cursors: Mapping[str, Cursor] = {} if past is None else past.cursors
@@ -152,9 +147,7 @@ class Watched:
         finally:
             beside.cancel()
             await self.source.close()
-            if closing := getattr(chunks, "aclose", None):
-                with contextlib.suppress(RuntimeError):
-                    await closing()
+            await ended(chunks)
 
     def _one_look(self) -> Iterable[Event]:
         for chunk in open_source(self.target).chunks(self.cursors):
@@ -182,7 +175,7 @@ class Watched:
                         events += self._given_up(error)
                     else:
                         if chunk is None:
-                            events += self._last_words("the source has ended")
+                            events += self.stop("the source has ended")
                         else:
                             self._take(chunk)
                             quiet = self._at_end(chunk, source)
@@ -225,21 +218,21 @@ class Watched:
         events = self.watch.reach(ok=False, note=str(error))
         return [*events, *self.watch.finish(f"out of reach: {error}")]
 
+    def _unkept(self, error: StoreError) -> None:
+        self.unstored = str(error)
+
     def stop(self, why: str = "interrupted") -> list[Event]:
         """Nobody wants more: the summary of what was seen."""
-        return self._last_words(why)
+        before = [] if self.watch.caught_up else self.watch.baseline()
+        return [*before, *self.watch.finish(why)]
 
     def fail(self, error: RunwatchError) -> list[Event]:
         """The source broke: what it was, and the summary of what was read before."""
         failed = Failed(str(self.target), self._clock(), error)
         if self.watch.pulse.places:
-            return [failed, *self._last_words(f"it cannot be read on: {error}")]
+            return [failed, *self.stop(f"it cannot be read on: {error}")]
         self.watch.over = True
         return [failed]
-
-    def _last_words(self, why: str) -> list[Event]:
-        before = [] if self.watch.caught_up else self.watch.baseline()
-        return [*before, *self.watch.finish(why)]
 
 
 async def _next(chunks: AsyncIterator[Chunk]) -> Chunk | None:

@@ -6,24 +6,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-
 from runwatch import judgement
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.column import numbers
+from runwatch.copies import Copies
 from runwatch.detect import Columns, Faults, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.curves import Curves
 from runwatch.detect.signatures import watchwords
 from runwatch.errors import StoreError
+from runwatch.evidence import Cite, evident
 from runwatch.finding import NO_RANK, Finding
-from runwatch.ingest.kinds import READING
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, Verdict
 from runwatch.outline import Outline
 from runwatch.parse import Account, Parser
-from runwatch.parse.clean import plain
 from runwatch.parse.knowledge import Knowledge
 from runwatch.records import Batch
 from runwatch.redact import redact
@@ -34,12 +30,7 @@ if TYPE_CHECKING:
 
 STATE_VERSION = 4  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
-_SHOWN = 1_000  # characters of a cited line; sources give some more
-_OFTEN = 20  # times that a quantity is told by a log whose word on it is enough
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
-
-Cite = Callable[[Mapping[str, set[int]]], Mapping[tuple[str, int], str]]
-"""Gives wanted lines as they came, by (stream, line number)."""
 
 
 class Analysis:
@@ -72,7 +63,7 @@ class Analysis:
         self._streams: dict[str, Stream] = {}
         self._ends: dict[str, int] = {}
         self._lines: dict[str, int] = {}
-        self._told: dict[str, dict[str, int]] = {}  # how often a kind of stream tells a quantity
+        self._copies = Copies()
         self._fresh = state is None
         self._pending: list[Batch] = []
         self._pending_points = 0
@@ -137,7 +128,7 @@ class Analysis:
         for stream in self._streams.values():
             self._see(self._parser.finish(stream))
         told = self.ending()
-        summary = self.summary(skipped, cite, ending=ending(told) if ending else told)
+        summary = self._summary(skipped, cite, ending(told) if ending else told)
         self._store_all(cursors, state, summary)
         return summary
 
@@ -145,13 +136,8 @@ class Analysis:
         """How the run ended by its words; `live` where more may be written."""
         return next(d for d in self._detectors if isinstance(d, Faults)).ending(live=live)
 
-    def summary(
-        self, skipped: Iterable[Skipped] = (), cite: Cite | None = None, *,
-        ending: Ending | None = None,
-    ) -> Summary:  # fmt: skip
-        """The run as it stands. `cite` gives the lines that findings of the numbers rest on;
-        `ending` is how it ended where one knows more than its log tells."""
-        ending = ending or self.ending()
+    def _summary(self, skipped: Iterable[Skipped], cite: Cite | None, ending: Ending) -> Summary:
+        """The run as it stands. `cite` gives the lines that findings of the numbers rest on."""
         found = evident(judgement.concluded(self.findings(), ending), cite)
         written = self._parser.account.lines > 0
         checks = tuple(detector.check() for detector in self._detectors)
@@ -176,7 +162,7 @@ class Analysis:
 
     def _see(self, batch: Batch) -> Batch:
         batch = batch.redacted()  # nothing behind here has a secret to tell
-        judged = self._once(batch)
+        judged = self._copies.without(batch)
         self.outline.feed(judged)
         self.checkpoints.feed(judged)
         columns = Columns(judged)
@@ -191,30 +177,6 @@ class Analysis:
             self._pending.append(self._worth_keeping(batch))
             self._pending_points += batch.points.num_rows
         return batch
-
-    def _once(self, batch: Batch) -> Batch:
-        """The batch without what another kind of stream reports as well.
-
-        A log and the files of records beside it tell the same numbers, and each is judged once:
-        from the log, where it tells them often enough to be judged.
-        """
-        quantity: Any = batch.points.column("quantity")
-        words: list[str] = quantity.dictionary.to_pylist()
-        kind = batch.stream.kind
-        counts = self._told.setdefault(kind, {})
-        codes = numbers(quantity.indices, -1)
-        for word, count in zip(words, np.bincount(codes + 1)[1:].tolist(), strict=False):
-            counts[word] = counts.get(word, 0) + count
-        before = [self._told.get(one, {}) for one in READING[: READING.index(kind)]]
-        doubled = [
-            at for at, word in enumerate(words)
-            if any(told.get(word, 0) >= _OFTEN for told in before)
-        ]  # fmt: skip
-        if not doubled:
-            return batch
-        again = np.zeros(len(words) + 1, np.bool_)
-        again[doubled] = True  # the last place is that of null, -1
-        return replace(batch, points=batch.points.filter(pa.array(~again[codes])))
 
     def _worth_keeping(self, batch: Batch) -> Batch:
         """The batch with no more lines of note than are stored of one stream."""
@@ -267,7 +229,7 @@ class Analysis:
             "curves": self.curves.state(),
             "actions": self.actions,
             "lines": dict(self._lines),
-            "told": {kind: dict(counts) for kind, counts in self._told.items()},
+            "told": self._copies.state(),
             "detectors": {detector.name: detector.state() for detector in self._detectors},
         }
 
@@ -279,7 +241,7 @@ class Analysis:
         self.curves.restore(state["curves"])
         self.actions = list(state["actions"])
         self._lines = dict(state["lines"])
-        self._told = {kind: dict(counts) for kind, counts in state["told"].items()}
+        self._copies.restore(state["told"])
         for detector in self._detectors:
             detector.restore(state["detectors"][detector.name])
 
@@ -289,6 +251,20 @@ def resumable(past: "Past | None") -> "Past | None":
     if past is None or past.state.get("version") != STATE_VERSION:
         return None
     return past if past.state["detectors"].keys() == {d.name for d in detectors()} else None
+
+
+def remembered(
+    store: "Store | None", run: str, lost: Callable[[StoreError], None] | None
+) -> "tuple[Store | None, Past | None]":
+    """The history, if it can be used, and what one can go on from; else `lost` is told, and where
+    nobody is to be told the StoreError is raised."""
+    try:
+        return store, None if store is None else resumable(store.past(run))
+    except StoreError as error:
+        if lost is None:
+            raise
+        lost(error)
+        return None, None
 
 
 def _wrecked_at(verdict: Verdict) -> int | None:
@@ -306,28 +282,6 @@ def covered(read: Account, skipped: Iterable[Skipped]) -> Coverage:
             {"name": s.name, "why": s.reason, "read": s.read, "count": s.count} for s in skipped
         ),
     )  # fmt: skip
-
-
-def evident(found: list[Finding], cite: Cite | None) -> list[Finding]:
-    """The findings, those of the numbers with the line that they rest on, fit to be shown."""
-    wanted: dict[str, set[int]] = {}
-    for finding in found:
-        if not finding.evidence:
-            wanted.setdefault(finding.stream, set()).add(finding.line)
-    if cite is None or not wanted:
-        return found
-    lines = cite(wanted)
-    return [
-        finding
-        if finding.evidence or (finding.stream, finding.line) not in lines
-        else replace(finding, evidence=(_shown(lines[finding.stream, finding.line]),))
-        for finding in found
-    ]
-
-
-def _shown(line: str) -> str:
-    """The beginning of a line, without secrets: one that is cut short lies behind what is shown."""
-    return redact(plain(line))[:_SHOWN]
 
 
 def _order(finding: Finding) -> tuple[int, int, str, int]:

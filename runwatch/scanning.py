@@ -14,7 +14,7 @@ from runwatch.ingest.cited import cited
 from runwatch.ingest.source import Source
 from runwatch.parse import Parser
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import Analysis, covered, resumable
+from runwatch.pipeline import Analysis, covered, remembered
 from runwatch.records import Batch
 from runwatch.run_id import run_id as run_id
 from runwatch.summary import Coverage, Summary
@@ -98,13 +98,7 @@ def scan(
     named = Target.parse(target)
     run = run_id(named, clock)
     knowledge = Knowledge.with_own(formats)
-    try:
-        past = None if store is None else resumable(store.past(run))
-    except StoreError as error:
-        if lost is None:
-            raise
-        lost(error)
-        past = store = None
+    store, past = remembered(store, run, lost)
 
     def through(source: Source, past: "Past | None") -> Summary:
         analysis = Analysis(

@@ -14,7 +14,7 @@ from runwatch.errors import in_words
 from runwatch.event import Acted, Acting, Event, Found, Turned
 from runwatch.finding import Finding, Severity, State
 from runwatch.ingest.process import Process
-from runwatch.judgement import GOOD, OPEN, Ending, TerminalState, rule
+from runwatch.judgement import GOES_ON, GOOD, OPEN, Ending, TerminalState, rule
 from runwatch.pipeline import Analysis
 from runwatch.remedy import (
     CANCEL,
@@ -96,7 +96,7 @@ class Treatment:
             return Ending(TerminalState.UNKNOWN, quiet.message)
         alive = (self.process is None or self.process.alive) and not closed
         if told.state not in GOOD and alive and (handled or told.state is TerminalState.UNKNOWN):
-            return Ending(TerminalState.RUNNING, "more may be written")
+            return GOES_ON
         return told
 
     def treat(self, now: float, course: Course) -> Iterator[Event]:
@@ -226,7 +226,7 @@ class Treatment:
             yield from self._act(now, chosen, cause)
         elif chosen is not None:
             yield self._propose(chosen)
-        self.stop = f"it needs a person: {title[0].lower()}{title[1:]}"
+        self.stop = _person(cause.kind)
 
     def _hopeless(self, now: float, course: Course) -> Iterator[Event]:
         """A stall: ended and started again where that is allowed; without a process to ask,
@@ -238,8 +238,7 @@ class Treatment:
         since = self._stalled.setdefault(stall.id, silent)
         if self.process is None:
             if silent > HOPELESS * max(since, self.settle):
-                title = rule(stall.kind).title
-                self.stop = f"it needs a person: {title[0].lower()}{title[1:]}"
+                self.stop = _person(stall.kind)
             return
         chosen = remedy(stall, self.process, self._budget, self.allowed) if self.body else None
         if chosen is not None and not chosen.asks:
@@ -288,3 +287,9 @@ class Treatment:
         if chosen.kind in (RESTART, REVIVE):
             told.append(self.body.start(chosen.command))
         return "; ".join(told)
+
+
+def _person(kind: str) -> str:
+    """Why nobody but a person can help."""
+    title = rule(kind).title
+    return f"it needs a person: {title[0].lower()}{title[1:]}"

@@ -13,9 +13,10 @@ from runwatch.cadence import Cadence, Glance, news
 from runwatch.chunk import Chunk
 from runwatch.errors import StoreError
 from runwatch.event import Acted, Began, Ended, Event, Found, Noted, Progressed, Turned
+from runwatch.evidence import evident
 from runwatch.finding import Finding, Role
-from runwatch.judgement import OPEN, Ending, TerminalState
-from runwatch.pipeline import Analysis, evident
+from runwatch.judgement import GOES_ON, OPEN, Ending, TerminalState
+from runwatch.pipeline import Analysis
 from runwatch.pulse import Pulse
 from runwatch.recent import Recent
 from runwatch.remedy import Allowed, Body, proposals
@@ -64,7 +65,7 @@ class Watch:
             self.target, self.analysis, self.standing, self.clock, self.allowed, self.body,
             self.settle,
         )  # fmt: skip
-        self._ending = Ending(TerminalState.RUNNING, "more may be written")
+        self._ending = GOES_ON
         self._ending_since = self._heard = self._evaluated = self._looked = self._due = now
         self._dirty, self._cost = False, 0.0
         self._glance = Glance()

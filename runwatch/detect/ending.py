@@ -2,7 +2,7 @@
 
 from runwatch.detect.episode import Episode
 from runwatch.detect.sighting import Sightings
-from runwatch.judgement import Ending, TerminalState, rule
+from runwatch.judgement import GOES_ON, Ending, TerminalState, rule
 
 
 def ending_of(episode: Episode, streams: list[Sightings], *, live: bool = False) -> Ending:
@@ -25,6 +25,6 @@ def ending_of(episode: Episode, streams: list[Sightings], *, live: bool = False)
             reason = "closing words, and no failure before them"
         return Ending(state, reason, hit.stream, hit.line)
     if live:
-        return Ending(TerminalState.RUNNING, "more may be written")
+        return GOES_ON
     stream = streams[0].stream if len(streams) == 1 else ""
     return Ending(TerminalState.UNKNOWN, "the log stops without a word on its end", stream)

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import RunwatchError, UsageError
-from runwatch.ingest.following import Following, Reach
+from runwatch.ingest.following import Following, Reach, ended
 from runwatch.ingest.service import Tracked
 from runwatch.ingest.service_follow import Tracking
 from runwatch.judgement import Ending
@@ -125,9 +124,7 @@ class Fallback:
                 self._why = str(error)
                 self.events.append(f"{self._name}: {error}")
         finally:
-            if closing := getattr(chunks, "aclose", None):
-                with suppress(RuntimeError):
-                    await closing()
+            await ended(chunks)
         if source is self._service:
             await self._queue.put(told)
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
@@ -78,3 +79,10 @@ _MODULES = {
     Kind.WANDB: "service_follow",
     Kind.MLFLOW: "service_follow",
 }
+
+
+async def ended(chunks: AsyncIterator[Chunk]) -> None:
+    """End the chunks of a source now, unless they are being asked for in this moment."""
+    if closing := getattr(chunks, "aclose", None):
+        with suppress(RuntimeError):
+            await closing()

@@ -9,7 +9,8 @@ from runwatch.errors import InputError, UsageError
 from runwatch.ingest import slurm
 from runwatch.ingest.following import open_following
 from runwatch.ingest.process_shell import here
-from runwatch.ingest.slurm import Job, SlurmLogs, job_of
+from runwatch.ingest.slurm import Job, SlurmLogs
+from runwatch.ingest.slurm_job import job_of
 from runwatch.target import Target
 from tests.ingest.following import Reader
 
