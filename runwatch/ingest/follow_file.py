@@ -16,7 +16,8 @@ from runwatch.errors import InputError, in_words
 from runwatch.ingest import records
 from runwatch.ingest.file import Files, LogFile
 from runwatch.ingest.follow_part import Descriptors, Part
-from runwatch.ingest.follow_rotated import Key, after, copied, key_of, renamed
+from runwatch.ingest.follow_rotated import Key, after, copied, key_of
+from runwatch.ingest.follow_whereabouts import kept, reopened, successor
 from runwatch.ingest.identity import HEAD, identity_of, is_same
 from runwatch.ingest.source import CHUNK_SIZE
 from runwatch.ingest.text import is_plain
@@ -138,8 +139,8 @@ class Tail:
         cursor = self._cursor
         if cursor is None or not cursor.identity:
             return self._enter(self.path, 0, now)
-        path = self._kept(cursor)
-        if path != self._kept(cursor):
+        path = kept(self.path, cursor, self._files)
+        if path != kept(self.path, cursor, self._files):
             return []  # files are being renamed in this moment
         self._cursor = None
         if not path and cursor.offset:
@@ -148,19 +149,6 @@ class Tail:
         if path and self._part is not None and not cursor.identity.startswith(_inode(self._part)):
             self._part.settled = True  # a copy, which nobody writes to
         return chunks
-
-    def _kept(self, cursor: Cursor) -> str:
-        """Where the file of the cursor lies now, else ""."""
-        if os.path.exists(self.path) and self._is_at(self.path, cursor):
-            return self.path
-        return renamed(self.path, cursor.identity) or copied(
-            self.path, cursor.identity, cursor.offset
-        )
-
-    def _is_at(self, path: str, cursor: Cursor) -> bool:
-        _, descriptor = self._files.open(path)
-        long_enough = os.fstat(descriptor).st_size >= cursor.offset
-        return long_enough and is_same(cursor.identity, descriptor)
 
     def _enter(self, path: str, offset: int, now: float) -> list[Chunk]:
         """Go over to a file. It comes from 0, with an empty chunk first, if it is another."""
@@ -218,42 +206,16 @@ class Tail:
             self._tell(f"{self.stream.name}: the old file is gone, and what was not read of it")
         if not quiet and now - self._left < self._grace * _LONGEST_DRAIN:
             return []
-        following = self._successor(part)
+        following = successor(self.path, part, self._files)
         if following is None:
             return []
         self._files.close(part.key)
         return self._enter(following, 0, now)
 
-    def _successor(self, part: Part) -> str | None:
-        """What was written after a part, opened; None while names are being shifted.
-
-        A rotation renames one file after the other, and looking at it meanwhile could leave one
-        out: the old file, the names beside it and the new file must be the same twice in a row.
-        """
-        where = renamed(self.path, part.identity)
-        following = after(self.path, where or part.path)
-        key, _ = self._files.open(following)
-        settled = renamed(self.path, part.identity) == where
-        settled = settled and after(self.path, where or part.path) == following
-        return following if settled and key_of(os.stat(following)) == key else None
-
     # Bytes
 
-    def _descriptor(self, part: Part) -> int | None:
-        """The open file of a part; a name that it has been given meanwhile is looked up."""
-        descriptor = self._files.get(part.key)
-        if descriptor is not None:
-            return descriptor
-        for path in (part.path, renamed(self.path, part.identity)):
-            try:
-                if path and key_of(os.stat(path)) == part.key:
-                    return self._files.open(path)[1]
-            except OSError:
-                continue
-        return None
-
     def _read(self, part: Part, now: float) -> list[Chunk]:
-        descriptor = self._descriptor(part)
+        descriptor = reopened(self.path, part, self._files)
         if descriptor is None:
             return []
         status = os.fstat(descriptor)
