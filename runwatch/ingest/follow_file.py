@@ -13,14 +13,13 @@ from contextlib import suppress
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import InputError, in_words
-from runwatch.ingest import records
 from runwatch.ingest.file import Files, LogFile
 from runwatch.ingest.follow_part import Descriptors, Part
 from runwatch.ingest.follow_rotated import Key, after, copied, key_of
 from runwatch.ingest.follow_whereabouts import kept, reopened, successor
 from runwatch.ingest.identity import HEAD, identity_of, is_same
 from runwatch.ingest.source import CHUNK_SIZE
-from runwatch.ingest.text import is_plain
+from runwatch.ingest.text import is_raw
 
 _LONGEST_DRAIN = 30.0  # times the grace period: a new file waits no longer for its elder
 _MOST_NULS = 64  # chunks of NULs that are skipped before others have their turn
@@ -245,7 +244,7 @@ class Tail:
 
     def _found_plain(self, part: Part, descriptor: int) -> bool:
         head = os.pread(descriptor, HEAD, 0)
-        part.plain = bool(head) and (is_plain(head) or bool(records.format_of(head)))
+        part.plain = bool(head) and is_raw(head)
         if head and not part.plain:
             self._at_rest(part.path, Cursor(part.identity, part.offset))
         return part.plain

@@ -4,16 +4,23 @@ The client asks for 40 packages and two seconds to load, so it is an extra and l
 for; what it would tell its makers of its use is switched off.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from typing import Any
 
-from runwatch.errors import InputError, RunwatchError, UsageError
+from runwatch.errors import InputError, RunwatchError
 from runwatch.ingest.rows import Counter, row
-from runwatch.ingest.service import Seen, Tracked, ending_of, total_of, unreachable
+from runwatch.ingest.service import (
+    Seen,
+    Tracked,
+    announced,
+    asked,
+    client,
+    ending_of,
+    unreachable,
+)
 from runwatch.judgement import TerminalState
 from runwatch.target import Target
 
@@ -50,12 +57,12 @@ class Service:
         self._counter = Counter()
 
     def look(self) -> Tracked:
-        """The run's status and parameters."""
+        """The run's status."""
         run = self._asked(lambda client: client.get_run(self._run))
-        info, data = run.info, run.data
+        info = run.info
         return Tracked(
             self.title, str(info.status), ending_of(_STATES, str(info.status), "MLflow"),
-            info.run_name or "", self._url(info), dict(data.params), dict(data.metrics),
+            info.run_name or "", self._url(info),
         )  # fmt: skip
 
     def _url(self, info: Any) -> str:
@@ -67,13 +74,13 @@ class Service:
         """All metrics in the order in which they were logged, one step a line where it can be."""
         run = self._asked(lambda client: client.get_run(self._run))
         spots = {name: _Spot(*seen[name]) if name in seen else _Spot() for name in run.data.metrics}
-        total = total_of(run.data.params)
+        beside = announced(run.data.params)
         histories = [self._history(name, spot) for name, spot in sorted(spots.items())]
         lines = list[bytes]()
         held: tuple[float, int, dict[str, float]] | None = None
         for time, step, name, value, spot in merge(*histories, key=lambda one: one[:3]):
             if held is not None and (held[1] != step or name in held[2]):
-                lines.append(_line(held, self._counter, total))
+                lines.append(_line(held, self._counter, beside))
                 held = None
                 if len(lines) >= _ROWS:
                     yield b"".join(lines), _told(spots)
@@ -82,7 +89,7 @@ class Service:
             held[2][name] = value
             spots[name] = spot
         if held is not None:
-            lines.append(_line(held, self._counter, total))
+            lines.append(_line(held, self._counter, beside))
         if lines:
             yield b"".join(lines), _told(spots)
 
@@ -107,13 +114,7 @@ class Service:
         return client.get_metric_history(self._run, name)
 
     def _asked(self, ask: Callable[[Any], Any]) -> Any:
-        """An answer of the client; its errors as ours."""
-        try:
-            return ask(self._client())
-        except RunwatchError:
-            raise
-        except Exception as error:  # of the client and of all that it calls
-            raise self._told_as_ours(error) from error
+        return asked(lambda: ask(self._client()), self._told_as_ours)
 
     def _told_as_ours(self, error: Exception) -> RunwatchError:
         code, words = getattr(error, "error_code", ""), str(error)
@@ -125,21 +126,16 @@ class Service:
 
     def _client(self) -> Any:
         if self._made is None:
-            for name, value in _QUIETLY.items():
-                os.environ.setdefault(name, value)
-            try:
-                from mlflow import MlflowClient
-            except ImportError as error:
-                raise UsageError(
-                    "--mlflow needs MLflow's client", hint="pip install 'runwatch[mlflow]'"
-                ) from error
-            self._made = MlflowClient(self._uri or None)
+            # Not `mlflow` alone: any folder of that name can be imported.
+            library = client("mlflow.client", "MLflow", _QUIETLY)
+            self._made = library.MlflowClient(self._uri or None)
         return self._made
 
 
-def _line(held: tuple[float, int, dict[str, float]], counter: Counter, total: int | None) -> bytes:
+def _line(
+    held: tuple[float, int, dict[str, float]], counter: Counter, beside: dict[str, int]
+) -> bytes:
     time, step, values = held
-    beside = {} if total is None else {"max_steps": total}
     return row(counter.at(next(iter(values)), step), time, {**values, **beside})
 
 

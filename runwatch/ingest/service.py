@@ -6,13 +6,14 @@ the rest only, whatever the length of the history.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.errors import UnreachableError
+from runwatch.errors import RunwatchError, UnreachableError, UsageError
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, TerminalState
 from runwatch.target import Target
@@ -25,8 +26,7 @@ Seen = Mapping[str, Any]
 class Tracked:
     """A run as its service describes it. `state` is the service's own word.
 
-    `settings` are its configuration or parameters, `final` the numbers of its summary. `ending`
-    is set once the service says that the run is over.
+    `ending` is set once the service says that the run is over.
     """
 
     title: str
@@ -34,8 +34,6 @@ class Tracked:
     ending: Ending | None = None
     name: str = ""
     url: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    final: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def over(self) -> bool:
@@ -139,13 +137,39 @@ class Tracker:
         yield place.after(b"", place.seen, last=True)
 
 
-def total_of(settings: Mapping[str, Any]) -> int | None:
-    """The steps that a run is to have, where its parameters say."""
+def announced(settings: Mapping[str, Any]) -> dict[str, int]:
+    """`max_steps`, to stand beside what was measured, where the parameters of a run say it."""
     for name in ("max_steps", "total_steps", "train_iters", "num_train_steps"):
         value = str(settings.get(name, ""))
         if value.isdecimal() and int(value):
-            return int(value)
-    return None
+            return {"max_steps": int(value)}
+    return {}
+
+
+def client(library: str, who: str, quietly: Mapping[str, str]) -> Any:
+    """The module of a service's own client; `quietly` is the environment that keeps it quiet.
+
+    Raises UsageError where it is missing. An extra is named after its library.
+    """
+    for name, value in quietly.items():
+        os.environ.setdefault(name, value)
+    extra = library.partition(".")[0]
+    try:
+        return import_module(library)
+    except ImportError as error:
+        raise UsageError(
+            f"--{extra} needs {who}'s client", hint=f"pip install 'runwatch[{extra}]'"
+        ) from error
+
+
+def asked(ask: Callable[[], Any], ours: Callable[[Exception], RunwatchError]) -> Any:
+    """An answer of a client; its errors as ours."""
+    try:
+        return ask()
+    except RunwatchError:
+        raise
+    except Exception as error:  # of the client and of all that it calls
+        raise ours(error) from error
 
 
 def unreachable(who: str, error: BaseException, hint: str = "") -> UnreachableError:

@@ -11,11 +11,14 @@ from runwatch.ingest.compressed import LONGEST_MAGIC, Read, decompress, format_o
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
+def is_raw(head: bytes) -> bool:
+    """Whether the stored bytes are neither compressed nor UTF-16: text, or records."""
+    return not (format_of(head[:LONGEST_MAGIC]) or head.startswith(WIDE_MARKS))
+
+
 def is_plain(head: bytes) -> bool:
     """Whether the stored bytes are the text, so that a position in one is one in the other."""
-    if format_of(head[:LONGEST_MAGIC]) or head.startswith(WIDE_MARKS):
-        return False
-    return not records.format_of(head)
+    return is_raw(head) and not records.format_of(head)
 
 
 def texts(

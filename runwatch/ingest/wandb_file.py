@@ -133,18 +133,18 @@ def _history(record: bytes) -> bytes:
         elif number == 2:
             step = next((signed(v) for n, _, v in fields(inner(value)) if n == 1), 0)
     step = int(values["_step"]) if isinstance(values.get("_step"), int | float) else step
-    time = values.get("_timestamp")
-    return history_row(step, time if isinstance(time, int | float) else None, values)
+    return history_row(step, values)
 
 
-def history_row(step: int | None, time: float | None, values: dict[str, Any]) -> bytes:
+def history_row(step: int | None, values: dict[str, Any]) -> bytes:
     """The line of one row of history, from a file or from the service."""
+    time = values.get("_timestamp")
     kept = {
         name: value
         for name, value in values.items()
         if name not in _OWN and not (isinstance(value, dict) and "_type" in value)
     }
-    return row(step, time, kept) if kept else b""
+    return row(step, time if isinstance(time, int | float) else None, kept) if kept else b""
 
 
 def _item(record: bytes) -> tuple[str, Any]:

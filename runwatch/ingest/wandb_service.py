@@ -1,13 +1,20 @@
 """Runs of Weights & Biases, through the public API of their own client."""
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from runwatch.errors import InputError, RunwatchError, UsageError
+from runwatch.errors import InputError, RunwatchError
 from runwatch.ingest.rows import row
-from runwatch.ingest.service import Seen, Tracked, ending_of, total_of, unreachable
+from runwatch.ingest.service import (
+    Seen,
+    Tracked,
+    announced,
+    asked,
+    client,
+    ending_of,
+    unreachable,
+)
 from runwatch.ingest.wandb_file import history_row
 from runwatch.judgement import TerminalState
 from runwatch.target import Target
@@ -30,17 +37,17 @@ class Service:
 
     def __init__(self, target: Target) -> None:
         self.title = f"W&B run {target.path}"
-        self._path, self._base = target.path, target.service
+        self._path = target.path
         self._api: Any = None
 
     def look(self) -> Tracked:
-        """The run's state, configuration and summary."""
+        """The run's state."""
         return self._tracked(self._asked(self._run))
 
     def pages(self, seen: Seen) -> Iterator[tuple[bytes, Seen]]:
         """The rows of history from the step behind the last one that was seen."""
         run = self._asked(self._run)
-        total = total_of(self._settings(run))
+        beside = announced(run.config)
         step = int(seen.get("step", -1))
         scan = self._asked(lambda: iter(run.scan_history(min_step=step + 1, page_size=_PAGE)))
         lines: list[bytes] = []
@@ -49,11 +56,8 @@ class Service:
             if not isinstance(at, int | float) or at <= step:
                 continue
             step = int(at)
-            time = found.get("_timestamp")
-            beside = {} if total is None else {"max_steps": total}
-            time = time if isinstance(time, int | float) else None
             values = dict(sorted(_numbers(found).items()))  # the client gives them in any order
-            lines.append(history_row(step, time, {**values, **beside}))
+            lines.append(history_row(step, {**values, **beside}))
             if len(lines) >= _PAGE:
                 yield b"".join(lines), {"step": step}
                 lines.clear()
@@ -72,21 +76,11 @@ class Service:
     def _tracked(self, run: Any) -> Tracked:
         state = str(run.state)
         return Tracked(
-            self.title, state, ending_of(_STATES, state, "W&B"), str(run.name or ""), str(run.url),
-            self._settings(run), _flat(dict(run.summary_metrics or {})),
-        )  # fmt: skip
-
-    def _settings(self, run: Any) -> dict[str, Any]:
-        return {key: value for key, value in dict(run.config).items() if not key.startswith("_")}
+            self.title, state, ending_of(_STATES, state, "W&B"), str(run.name or ""), str(run.url)
+        )
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
-        """An answer of the client; its errors as ours."""
-        try:
-            return ask()
-        except RunwatchError:
-            raise
-        except Exception as error:  # of the client and of all that it calls
-            raise self._told_as_ours(error) from error
+        return asked(ask, self._told_as_ours)
 
     def _told_as_ours(self, error: Exception) -> RunwatchError:
         self._api = None  # its connection may be of no more use
@@ -99,16 +93,8 @@ class Service:
 
     def _client(self) -> Any:
         if self._api is None:
-            for name, value in _QUIETLY.items():
-                os.environ.setdefault(name, value)
-            try:
-                import wandb
-            except ImportError as error:
-                raise UsageError(
-                    "--wandb needs W&B's client", hint="pip install 'runwatch[wandb]'"
-                ) from error
-            overrides = {"base_url": self._base} if self._base else None
-            self._api = wandb.Api(overrides)  # WANDB_HTTP_TIMEOUT says how long it waits
+            # WANDB_HTTP_TIMEOUT says how long it waits.
+            self._api = client("wandb", "W&B", _QUIETLY).Api()
         return self._api
 
 
