@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from runwatch.curve import Curve, higher_is_better
+from runwatch.curve import Curve, higher_is_better, words_of
 from runwatch.errors import UsageError
 
 _PAIR = re.compile(r"\s*(?P<name>[^=<>]+?)\s*(?P<sign>[=<>])=?\s*(?P<value>\S+)\s*")
@@ -80,4 +80,4 @@ class Reference:
 
 
 def _plain(name: str) -> str:
-    return " ".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
+    return " ".join(words_of(name))

@@ -23,11 +23,6 @@ class Spot:
     line: int
     value: float
 
-    @property
-    def at(self) -> tuple[float, int]:
-        """Its place in the run, to order and compare by."""
-        return (-1.0 if self.epoch is None else self.epoch, -1 if self.step is None else self.step)
-
     def __str__(self) -> str:
         if self.step is not None:
             return f"step {self.step}"
@@ -84,8 +79,13 @@ def higher_is_better(metric: str, quantity: str | None = None) -> bool:
     """What a better value is, told from the name: losses and errors fall, the rest rises."""
     if quantity in _COSTLY:
         return False
-    words = "".join(c if c.isalnum() else " " for c in metric.lower()).split()
+    words = words_of(metric)
     return not any(word in _COSTS or word.endswith(("loss", "error")) for word in words)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a metric's name, in small letters, whatever stands between them."""
+    return "".join(c if c.isalnum() else " " for c in name.lower()).split()
 
 
 def _ordered(steps: Sequence[int | None]) -> bool:

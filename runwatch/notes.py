@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runwatch.checkup import Checkup
 from runwatch.errors import InputError, in_words
+from runwatch.plain import one_line
 
 _SHOWN = 500  # characters of a cited line
 
@@ -68,6 +69,5 @@ def _cited(checkup: Checkup) -> list[str]:
 
 
 def _plain(text: str, room: int = 1000) -> str:
-    """One line without control characters; Markdown reads nothing into names of others."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line[:room]
+    """One line without control characters."""
+    return one_line(text)[:room]

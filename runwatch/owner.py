@@ -102,6 +102,11 @@ def trainings(words: Collection[str]) -> Iterator[tuple[int, tuple[str, ...], st
             yield pid, command, log
 
 
+def stat(pid: int) -> list[str]:
+    """State, parent, group and so on; nothing where there is no such process."""
+    return _read(f"{PROC}/{pid}/stat").rpartition(")")[2].split()
+
+
 def _pids() -> list[int]:
     try:
         return [int(name) for name in os.listdir(PROC) if name.isdecimal()]
@@ -131,8 +136,8 @@ def _for_writing(pid: int, number: str) -> bool:
 
 
 def _parent(pid: int) -> int:
-    behind = _read(f"{PROC}/{pid}/stat").rpartition(")")[2].split()
-    return int(behind[1]) if len(behind) > 1 else 0
+    fields = stat(pid)
+    return int(fields[1]) if len(fields) > 1 else 0
 
 
 def _words(path: str) -> list[str]:

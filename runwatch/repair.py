@@ -68,17 +68,18 @@ def end(owner: Owner, sleep: Callable[[float], None] = time.sleep) -> bool:
         if not owner.look().alive:
             break
         for pid in tree:
-            _send(pid, number)
+            send(pid, number)
         waited = 0.0
         while owner.look().alive and waited < GRACE:
             sleep(0.1)
             waited += 0.1
     for pid in tree[1:]:
-        _send(pid, signal.SIGKILL)
+        send(pid, signal.SIGKILL)
     return not owner.look().alive
 
 
-def _send(pid: int, number: signal.Signals) -> None:
+def send(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process; nothing where it has ended or is not ours."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):

@@ -18,6 +18,7 @@ from typing import Any
 from runwatch.curve import Curve, Spot
 from runwatch.errors import UsageError, in_words
 from runwatch.judgement import Judgement
+from runwatch.plain import one_line
 from runwatch.redact import redact
 
 PATIENCE = 60.0  # seconds for the whole answer, however slowly it comes
@@ -208,5 +209,5 @@ def _listed(spots: Sequence[Spot]) -> str:
 
 def _short(text: str) -> str:
     """One line of bounded length, whatever others wrote into it."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = one_line(text)
     return line if len(line) <= 2 * _WIDTH else f"{line[: 2 * _WIDTH - 1]}…"

@@ -11,8 +11,8 @@ from glob import glob
 
 from runwatch.errors import RunwatchError, UsageError, in_words
 from runwatch.ingest.process_local import local
-from runwatch.owner import Owner, descendants, writer_of
-from runwatch.repair import GRACE, PATIENCE, end
+from runwatch.owner import Owner, descendants, stat, writer_of
+from runwatch.repair import GRACE, PATIENCE, end, send
 from runwatch.target import FILES, Kind, Target
 
 KILL, NONE = "kill", "none"
@@ -85,7 +85,7 @@ def end_session(owner: Owner, grace: float = GRACE) -> tuple[bool, str]:
     family = members | {owner.pid, *descendants(owner.pid)}
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in family:
-            _send(pid, number)
+            send(pid, number)
         if _gone(owner, family, grace):
             return True, f"ended {who} and its group of {len(family)}"
         family |= set(_members(group))
@@ -107,29 +107,13 @@ def _gone(owner: Owner, family: set[int], grace: float) -> bool:
 def _members(group: int) -> Iterator[int]:
     """The living processes of a group."""
     for name in os.listdir("/proc"):
-        if name.isdecimal() and (fields := _stat(int(name))) and int(fields[2]) == group:
+        if name.isdecimal() and (fields := stat(int(name))) and int(fields[2]) == group:
             yield int(name)
 
 
 def _lives(pid: int) -> bool:
-    fields = _stat(pid)
+    fields = stat(pid)
     return bool(fields) and fields[0] not in "ZX"
-
-
-def _stat(pid: int) -> list[str]:
-    """State, parent, group and so on; nothing where there is no such process."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().decode("utf-8", "replace").rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def _send(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        return
 
 
 def _run(command: str, told: Mapping[str, str]) -> tuple[bool, str]:

@@ -16,7 +16,6 @@ class Trend:
     z: float
     change: float
     noise: float
-    count: int
 
     @property
     def falls(self) -> bool:
@@ -50,7 +49,7 @@ def trend(values: Sequence[float]) -> Trend | None:
     middle = _median(rest)
     noise = 1.4826 * _median([abs(one - middle) for one in rest])
     spread = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-    return Trend((order - (order > 0) + (order < 0)) / spread, slope * (count - 1), noise, count)
+    return Trend((order - (order > 0) + (order < 0)) / spread, slope * (count - 1), noise)
 
 
 def _median(values: Sequence[float]) -> float:

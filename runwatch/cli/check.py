@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.processes import add_processes, processes
 from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UnreachableError, UsageError
 
@@ -45,10 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add = parser.add_argument
     add("target", metavar="TARGET", nargs="?", help="a file, folder, glob, user@host:/path or -")
-    add("--pid", metavar="N", type=int, help="the log of a process")
-    add("--proc", metavar="NAME", help="the same, by its command")
-    add("--slurm", metavar="ID", help="the output of a Slurm job")
-    add("--host", metavar="USER@HOST", default="", help="where --pid, --proc and --slurm are")
+    add_processes(parser)
     add_services(parser)
     add("--log", metavar="TARGET", help="read this where TARGET is out of reach")
     add("--baseline", metavar="M=X,…", default="", help="metrics it should reach: loss=2.1,acc=0.7")
@@ -119,9 +117,7 @@ def _target(options: argparse.Namespace) -> "Target":
 
     named = [
         *([Target.parse(options.target)] if options.target is not None else []),
-        *([Target.of_pid(options.pid, options.host)] if options.pid is not None else []),
-        *([Target.of_proc(options.proc, options.host)] if options.proc is not None else []),
-        *([Target.of_slurm(options.slurm, options.host)] if options.slurm is not None else []),
+        *processes(options),
         *services(options),
     ]
     if len(named) != 1:

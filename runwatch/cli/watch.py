@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.processes import add_processes, processes
 from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UsageError
 
@@ -44,10 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     add = parser.add_argument
     add("targets", metavar="TARGET", nargs="*", help="a file, folder, glob, user@host:/path or -")
-    add("--pid", metavar="N", type=int, action="append", default=[], help="the log of a process")
-    add("--proc", metavar="NAME", action="append", default=[], help="the same, by its command")
-    add("--slurm", metavar="ID", action="append", default=[], help="the output of a Slurm job")
-    add("--host", metavar="USER@HOST", default="", help="where --pid, --proc and --slurm are")
+    add_processes(parser, several=True)
     add_services(parser, several=True)
     add("--log", metavar="TARGET", help="read this while that service does not answer")
     add("--once", action="store_true", help="one look, then the answer")
@@ -87,9 +85,7 @@ def _targets(options: argparse.Namespace) -> "list[Target]":
 
     named = [
         *map(Target.parse, options.targets),
-        *(Target.of_pid(pid, options.host) for pid in options.pid),
-        *(Target.of_proc(name, options.host) for name in options.proc),
-        *(Target.of_slurm(job, options.host) for job in options.slurm),
+        *processes(options),
         *services(options, options.log),
     ]
     if options.log and not any(target.beside for target in named):

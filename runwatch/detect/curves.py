@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from runwatch.curve import Curve, Spot
+from runwatch.curve import Curve, Spot, words_of
 from runwatch.detect.series import Columns
 from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
@@ -41,7 +41,7 @@ class Curves:
             rows = np.flatnonzero(table.metric == code)
             track = self._curves.get(name) or self._begin(name, table, rows)
             if track is not None:
-                _follow(track, table, batch, rows)
+                _follow(track, table, rows)
 
     def told(self) -> tuple[Curve, ...]:
         """The curves, in order of appearance."""
@@ -73,13 +73,12 @@ class Curves:
 
 
 def _is_evaluation(name: str) -> bool:
-    words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
-    return bool(_EVALUATION.intersection(words))
+    return bool(_EVALUATION.intersection(words_of(name)))
 
 
-def _follow(track: dict[str, Any], table: Columns, batch: Batch, rows: Rows) -> None:
+def _follow(track: dict[str, Any], table: Columns, rows: Rows) -> None:
     """The rows of one metric, rank by rank, segment by segment."""
-    stream = batch.stream.name
+    stream = table.stream.name
     ranks = table.rank[rows]
     alike = bool((ranks == ranks[0]).all())
     for rank in [int(ranks[0])] if alike else dict.fromkeys(ranks.tolist()):
@@ -104,10 +103,16 @@ def _at(table: Columns, row: int) -> list[float]:
     return [-1.0 if np.isnan(epoch) else epoch, -1 if step == NOTHING else step]
 
 
-def _further(table: Columns, rows: Rows, seen: list[float]) -> npt.NDArray[np.bool_]:
-    """Which rows lie behind what was seen; none where the log tells no place."""
+def _where(table: Columns, rows: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Epochs and steps of rows; -1 for what they do not tell."""
     epoch = np.where(np.isnan(table.epoch[rows]), -1.0, table.epoch[rows])
     step = np.where(table.step[rows] == NOTHING, -1, table.step[rows])
+    return epoch, step
+
+
+def _further(table: Columns, rows: Rows, seen: list[float]) -> npt.NDArray[np.bool_]:
+    """Which rows lie behind what was seen; none where the log tells no place."""
+    epoch, step = _where(table, rows)
     later: npt.NDArray[np.bool_] = (epoch > seen[0]) | ((epoch == seen[0]) & (step > seen[1]))
     return later
 
@@ -123,8 +128,7 @@ def _back(track: dict[str, Any], at: list[float]) -> None:
 
 def _take(track: dict[str, Any], table: Columns, rows: Rows) -> None:
     """Rows of one rank within one segment; repetitions of a step count once."""
-    epoch = np.where(np.isnan(table.epoch[rows]), -1.0, table.epoch[rows])
-    step = np.where(table.step[rows] == NOTHING, -1, table.step[rows])
+    epoch, step = _where(table, rows)
     line, values = table.line[rows], table.value[rows]
     seen = track["seen"] or [np.nan, -1]
     again = (epoch[1:] == epoch[:-1]) & (step[1:] == step[:-1])

@@ -39,16 +39,16 @@ def _baseline(picture: Picture, baseline: Baseline) -> Signal:
     gap = gaps[len(gaps) // 2]
     words = f"{curve.metric} {values[-1]:.4g}, {_worse(gap)} {baseline.value:g}"
     if gap <= SLIGHT:
-        return _signal(name, Opinion.FINE, words, curve)
+        return Signal.of(name, Opinion.FINE, words, curve)
     much = len(gaps) == LAST and gaps[0] > picture.tolerance
     if not picture.over and _improves(curve, rises=baseline.rises):
         late = (picture.progress or 0.0) >= LATE
         told = f"{words}, and still improving" + (", late in the run" if late and much else "")
-        return _signal(name, Opinion.UNSURE if late and much else Opinion.FINE, told, curve)
+        return Signal.of(name, Opinion.UNSURE if late and much else Opinion.FINE, told, curve)
     if much and not _early(picture, curve):
-        return _signal(name, Opinion.BAD, f"{words}, in the last {LAST} values", curve)
+        return Signal.of(name, Opinion.BAD, f"{words}, in the last {LAST} values", curve)
     early = " but still early" if _early(picture, curve) else ""
-    return _signal(name, Opinion.UNSURE, f"{words}{early}", curve)
+    return Signal.of(name, Opinion.UNSURE, f"{words}{early}", curve)
 
 
 def _reference(picture: Picture, reference: Reference) -> Signal:
@@ -66,11 +66,11 @@ def _reference(picture: Picture, reference: Reference) -> Signal:
     gap, agreed = sorted(gaps)[len(gaps) // 2], len(gaps) == LAST
     words = f"{curve.metric} {_worse(gap)} the reference at {curve.blocks[-1]}"
     if gap <= SLIGHT:
-        return _signal(name, Opinion.FINE, words, curve)
+        return Signal.of(name, Opinion.FINE, words, curve)
     started = picture.progress is None or picture.progress > START
     if agreed and started and min(gaps) > picture.tolerance:
-        return _signal(name, Opinion.BAD, f"{words}, in the last {LAST} values", curve)
-    return _signal(name, Opinion.UNSURE, words, curve)
+        return Signal.of(name, Opinion.BAD, f"{words}, in the last {LAST} values", curve)
+    return Signal.of(name, Opinion.UNSURE, words, curve)
 
 
 def _gaps(curve: Curve, other: Curve) -> list[float]:
@@ -115,8 +115,3 @@ def _improves(curve: Curve, *, rises: bool) -> bool:
 
 def _finite(curve: Curve) -> list[Spot]:
     return [spot for spot in curve.tail if spot.value - spot.value == 0.0]
-
-
-def _signal(name: str, opinion: Opinion, words: str, curve: Curve) -> Signal:
-    line = 0 if curve.last is None else curve.last.line
-    return Signal(name, opinion, words, curve.stream, line)

@@ -29,21 +29,16 @@ def look(picture: Picture) -> Signal:
     if curve is None or curve.last is None:
         return Signal("evaluation", Opinion.UNKNOWN, "no evaluation was reported")
     values = [spot.value for spot in curve.tail]
-    shown = " → ".join(f"{value:.4g}" for value in values[-SHOWN:])
+    shown = f"{curve.metric} {' → '.join(f'{value:.4g}' for value in values[-SHOWN:])}"
     if curve.count < 2:
-        return _signal(curve, Opinion.UNKNOWN, f"{curve.metric} {shown}: only one evaluation")
+        return Signal.of("evaluation", Opinion.UNKNOWN, f"{shown}: only one evaluation", curve)
     if not math.isfinite(values[-1]):
-        return _signal(curve, Opinion.UNSURE, f"{curve.metric} {shown}: no number")
+        return Signal.of("evaluation", Opinion.UNSURE, f"{shown}: no number", curve)
     best = (max if curve.rises else min)(block.value for block in curve.blocks)
     worse = best - values[-1] if curve.rises else values[-1] - best
     if worse <= 0:
-        return _signal(curve, Opinion.FINE, f"{curve.metric} {shown}: the best so far")
+        return Signal.of("evaluation", Opinion.FINE, f"{shown}: the best so far", curve)
     if worse <= NOISY * abs(best):
-        return _signal(curve, Opinion.FINE, f"{curve.metric} {shown}: near its best of {best:.4g}")
-    words = f"{curve.metric} {shown}: off its best of {best:.4g}, a trend does not show"
-    return _signal(curve, Opinion.FINE if picture.over else Opinion.UNSURE, words)
-
-
-def _signal(curve: Curve, opinion: Opinion, words: str) -> Signal:
-    line = 0 if curve.last is None else curve.last.line
-    return Signal("evaluation", opinion, words, curve.stream, line)
+        return Signal.of("evaluation", Opinion.FINE, f"{shown}: near its best of {best:.4g}", curve)
+    words = f"{shown}: off its best of {best:.4g}, a trend does not show"
+    return Signal.of("evaluation", Opinion.FINE if picture.over else Opinion.UNSURE, words, curve)

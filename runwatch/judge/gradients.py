@@ -2,7 +2,6 @@
 
 import math
 
-from runwatch.curve import Curve
 from runwatch.judge.picture import Picture
 from runwatch.judge.signal import Opinion, Signal
 
@@ -20,22 +19,19 @@ def look(picture: Picture) -> Signal:
         return Signal("gradients", Opinion.UNKNOWN, "no gradient norm was reported, or too few")
     finite = [spot.value for spot in curve.tail if math.isfinite(spot.value)]
     if not finite:
-        return _signal(curve, Opinion.UNSURE, f"the last values of {curve.metric} are no numbers")
+        return Signal.of(
+            "gradients", Opinion.UNSURE, f"the last values of {curve.metric} are no numbers", curve
+        )
     now = _median(finite[-LAST:])
     usual = _median([block.value for block in curve.blocks])
     words = f"{curve.metric} {now:.3g}, usually {usual:.3g}"
     if now > TIMES * usual:
         exploding = "exploding" if now > HUGE else "far above"
-        return _signal(curve, Opinion.UNSURE, f"{words}: {exploding}")
+        return Signal.of("gradients", Opinion.UNSURE, f"{words}: {exploding}", curve)
     if now < GONE * usual:
-        return _signal(curve, Opinion.UNSURE, f"{words}: vanishing")
-    return _signal(curve, Opinion.FINE, words)
+        return Signal.of("gradients", Opinion.UNSURE, f"{words}: vanishing", curve)
+    return Signal.of("gradients", Opinion.FINE, words, curve)
 
 
 def _median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
-
-
-def _signal(curve: Curve, opinion: Opinion, words: str) -> Signal:
-    line = 0 if curve.last is None else curve.last.line
-    return Signal("gradients", opinion, words, curve.stream, line)

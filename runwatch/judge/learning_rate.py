@@ -20,4 +20,4 @@ def look(picture: Picture) -> Signal:
     else:
         part = "decaying" if now < 0.98 * highest else "at its peak"
     words = f"{curve.metric} {now:.3g}: {part}"
-    return Signal("learning_rate", Opinion.FINE, words, curve.stream, curve.last.line)
+    return Signal.of("learning_rate", Opinion.FINE, words, curve)

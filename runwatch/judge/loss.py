@@ -27,18 +27,24 @@ def look(picture: Picture) -> Signal:
     better, worse = (told.climbs, told.falls) if reward else (told.falls, told.climbs)
     better |= not worse and (slow.climbs if reward else slow.falls)
     if better:
-        return _signal(curve, Opinion.FINE, f"{_moved(curve)}: {'rising' if reward else 'falling'}")
+        return Signal.of(
+            "loss", Opinion.FINE, f"{_moved(curve)}: {'rising' if reward else 'falling'}", curve
+        )
     if worse and not reward:
         return _rising(curve, told)
     if worse:
-        return _signal(curve, Opinion.UNSURE, f"{_moved(curve)}: falling")
+        return Signal.of("loss", Opinion.UNSURE, f"{_moved(curve)}: falling", curve)
     if _settled(picture):
-        return _signal(curve, Opinion.FINE, f"{_moved(curve)}: flat, as the schedule ends")
+        return Signal.of(
+            "loss", Opinion.FINE, f"{_moved(curve)}: flat, as the schedule ends", curve
+        )
     level = abs(recent(curve)[-1])
     if told.noise > NOISY * level and told.noise > abs(told.change):
         words = f"{curve.metric} is too noisy to tell a trend: {told.noise:.2g} around {level:.3g}"
-        return _signal(curve, Opinion.UNSURE, words)
-    return _signal(curve, Opinion.UNSURE, f"{_moved(curve)}: flat, neither falling nor rising")
+        return Signal.of("loss", Opinion.UNSURE, words, curve)
+    return Signal.of(
+        "loss", Opinion.UNSURE, f"{_moved(curve)}: flat, neither falling nor rising", curve
+    )
 
 
 def _rising(curve: Curve, told: Trend) -> Signal:
@@ -52,15 +58,15 @@ def _rising(curve: Curve, told: Trend) -> Signal:
     )
     if clear:
         words = f"{_moved(curve)}: diverging, {lost:.3g} above its best of {best:.4g}"
-        return _signal(curve, Opinion.BAD, words)
-    return _signal(curve, Opinion.UNSURE, f"{_moved(curve)}: rising a little")
+        return Signal.of("loss", Opinion.BAD, words, curve)
+    return Signal.of("loss", Opinion.UNSURE, f"{_moved(curve)}: rising a little", curve)
 
 
 def _too_little(picture: Picture, curve: Curve | None) -> Signal:
     if curve is None:
         return Signal("loss", Opinion.UNKNOWN, "no training loss was reported")
     opinion = Opinion.FINE if picture.over else Opinion.UNKNOWN
-    return _signal(curve, opinion, f"only {curve.count} values of {curve.metric} so far")
+    return Signal.of("loss", opinion, f"only {curve.count} values of {curve.metric} so far", curve)
 
 
 def _settled(picture: Picture) -> bool:
@@ -78,8 +84,3 @@ def _moved(curve: Curve) -> str:
     blocks = curve.blocks[-len(values) :]
     first, last = (sorted(part)[1] for part in (values[:3], values[-3:]))
     return f"{curve.metric} {first:.4g} at {blocks[0]} → {last:.4g} at {blocks[-1]}"
-
-
-def _signal(curve: Curve, opinion: Opinion, words: str) -> Signal:
-    line = 0 if curve.last is None else curve.last.line
-    return Signal("loss", opinion, words, curve.stream, line)

@@ -8,11 +8,11 @@ from runwatch.judge.signal import Opinion, Signal
 
 def look(picture: Picture) -> Signal:
     """What is no number now is for detectors to weigh; here is said what was looked at."""
-    curves = picture.all(lambda curve: curve.quantity in ("loss", "grad_norm"))
+    curves = [curve for curve in picture.curves if curve.quantity in ("loss", "grad_norm")]
     for curve in curves:
         if curve.last is not None and not math.isfinite(curve.last.value):
             words = f"{curve.metric} is {curve.last.value} at {curve.last}"
-            return Signal("numbers", Opinion.UNSURE, words, curve.stream, curve.last.line)
+            return Signal.of("numbers", Opinion.UNSURE, words, curve)
     if not curves:
         return Signal("numbers", Opinion.UNKNOWN, "no loss and no gradient norm was reported")
     names = " and ".join(curve.metric for curve in curves[:3])

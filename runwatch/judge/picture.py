@@ -1,6 +1,5 @@
 """A run as the signals see it: what was found, how its numbers went, what they should have been."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from runwatch.baseline import Baseline, Reference
@@ -25,17 +24,10 @@ class Picture:
     tolerance: float = 0.1
     over: bool = False
 
-    def curve(self, *quantities: str) -> Curve | None:
-        """The curve of the first of these quantities that was measured most often."""
-        for quantity in quantities:
-            found = [curve for curve in self.curves if curve.quantity == quantity]
-            if found:
-                return max(found, key=lambda curve: curve.count)
-        return None
-
-    def all(self, wanted: Callable[[Curve], bool]) -> list[Curve]:
-        """The curves that are wanted."""
-        return [curve for curve in self.curves if wanted(curve)]
+    def curve(self, quantity: str) -> Curve | None:
+        """The curve of this quantity that was measured most often."""
+        found = [curve for curve in self.curves if curve.quantity == quantity]
+        return max(found, key=lambda curve: curve.count, default=None)
 
     @property
     def progress(self) -> float | None:

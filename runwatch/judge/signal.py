@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import import_module, resources
-from typing import Any
+from typing import Any, Self
 
 import tomli
 
+from runwatch.curve import Curve
 from runwatch.finding import Finding, Severity
 from runwatch.judge.picture import Picture
 from runwatch.judgement import Ending, Judgement, TerminalState, fold
@@ -34,6 +35,12 @@ class Signal:
     stream: str = ""
     line: int = 0
     finding: str = ""
+
+    @classmethod
+    def of(cls, name: str, opinion: Opinion, words: str, curve: Curve) -> Self:
+        """What the last value of a curve tells."""
+        line = 0 if curve.last is None else curve.last.line
+        return cls(name, opinion, words, curve.stream, line)
 
     @property
     def title(self) -> str:

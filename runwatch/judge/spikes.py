@@ -3,7 +3,6 @@
 import itertools
 import math
 
-from runwatch.curve import Curve
 from runwatch.judge.picture import Picture
 from runwatch.judge.signal import Opinion, Signal
 
@@ -19,9 +18,9 @@ def look(picture: Picture) -> Signal:
     values = [spot.value for spot in curve.tail if math.isfinite(spot.value)]
     jump = _jump(values)
     if jump is None:
-        return _signal(curve, Opinion.FINE, "none among the last values")
+        return Signal.of("spikes", Opinion.FINE, "none among the last values", curve)
     words = f"{curve.metric} jumped to {values[-1]:.4g}, {jump:.0f} times its normal variance"
-    return _signal(curve, Opinion.UNSURE, words)
+    return Signal.of("spikes", Opinion.UNSURE, words, curve)
 
 
 def _jump(values: list[float]) -> float | None:
@@ -37,7 +36,3 @@ def _jump(values: list[float]) -> float | None:
     spread = max(1.4826 * moves[len(moves) // 2] / math.sqrt(2), 1e-3 * abs(level), 1e-12)
     height = (last - max(level, before[-1])) / spread
     return height if height > TIMES else None
-
-
-def _signal(curve: Curve, opinion: Opinion, words: str) -> Signal:
-    return Signal("spikes", opinion, words, curve.stream, curve.tail[-1].line)

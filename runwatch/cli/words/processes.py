@@ -1,0 +1,33 @@
+"""Processes and jobs whose log is meant, as they are named on the command line."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runwatch.target import Target
+
+
+def add_processes(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The options that name such runs; `several` where more than one can be named."""
+    add = parser.add_argument
+    more: dict[str, Any] = {"action": "append", "default": []} if several else {}
+    add("--pid", metavar="N", type=int, help="the log of a process", **more)
+    add("--proc", metavar="NAME", help="the same, by its command", **more)
+    add("--slurm", metavar="ID", help="the output of a Slurm job", **more)
+    add("--host", metavar="USER@HOST", default="", help="where --pid, --proc and --slurm are")
+
+
+def processes(options: argparse.Namespace) -> "list[Target]":
+    """The processes and jobs that were named. Raises UsageError where a name names none."""
+    from runwatch.target import Target
+
+    return [
+        *(Target.of_pid(pid, options.host) for pid in _listed(options.pid)),
+        *(Target.of_proc(name, options.host) for name in _listed(options.proc)),
+        *(Target.of_slurm(job, options.host) for job in _listed(options.slurm)),
+    ]
+
+
+def _listed(named: Any) -> list[Any]:
+    """An empty name is one, too: it is told to be wrong."""
+    return named if isinstance(named, list) else [named] if named is not None else []
