@@ -6,6 +6,7 @@ from runwatch.detect.fold import finding
 from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.rolling import middle
 from runwatch.kernels.straggler import FIELDS, KEPT, follow
 from runwatch.kernels.tracks import Tracks, unkeyed
 from runwatch.records import Batch
@@ -52,8 +53,11 @@ class Detector:
         """The slow ranks, by the measure that shows them."""
         found = []
         for ranks in self._measures().values():
-            levels = {rank: _median(_values(track)) for rank, (_, track) in ranks.items()}
-            typical = _median(list(levels.values()))
+            levels = {
+                rank: middle(track.values, min(track.seen, KEPT))
+                for rank, (_, track) in ranks.items()
+            }
+            typical = middle(list(levels.values()), len(levels))
             slow = [rank for rank, level in levels.items() if level > SLOW * typical > 0.0]
             if 4 * len(slow) <= len(ranks):
                 found += [_told(*ranks[rank], levels[rank], typical) for rank in slow]
@@ -95,14 +99,6 @@ class Detector:
 
 def _progress(track: Any) -> tuple[int, int, int]:
     return track.segment, track.last_step, track.seen
-
-
-def _values(track: Any) -> list[float]:
-    return list(track.values[: min(track.seen, KEPT)])
-
-
-def _median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
 
 
 def _told(key: str, track: Any, level: float, typical: float) -> Finding:

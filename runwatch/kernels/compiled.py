@@ -29,7 +29,7 @@ from runwatch.kernels.jit import FAST
 from runwatch.kernels.rolling import SIZE
 
 for _part, _names in {
-    tracks: "repeats counts",
+    tracks: "repeats counts keep look_back",
     rolling: "level",
     gradient: "enough close judged row",
     spike: "alarms rise calm_again stands lost diverged goes_on notable take row",

@@ -3,21 +3,25 @@
 from typing import Any
 
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import NOTHING, REPEATED, Field, numbers, repeats
-
-TAIL = 10  # values shown from before the spell
+from runwatch.kernels.tracks import (
+    LAST,
+    NOTHING,
+    REPEATED,
+    Field,
+    keep,
+    look_back,
+    numbers,
+    repeats,
+)
 
 FIELDS = (
     Field("segment"),
     *REPEATED,
-    *numbers("seen", "tail_n"),
+    *LAST,
+    *numbers("seen"),
     Field("good_segment", -1),
-    Field("tail_at", 0, TAIL),
-    Field("tail_value", 0.0, TAIL),
     *numbers("count", "run", "longest", "good", "is_nan", "first_index"),
-    *numbers("line", "step", "time", "last_line", "before_n"),
-    Field("before_at", 0, TAIL),
-    Field("before_value", 0.0, TAIL),
+    *numbers("line", "step", "time", "last_line"),
 )
 
 
@@ -29,11 +33,7 @@ def broken(s: Any, value: float, line: int, step: int, time: int) -> None:
         s.line = line
         s.step = step
         s.time = time
-        s.before_n = min(s.tail_n, TAIL)
-        for j in range(s.before_n):
-            k = (s.tail_n - s.before_n + j) % TAIL
-            s.before_at[j] = s.tail_at[k]
-            s.before_value[j] = s.tail_value[k]
+        look_back(s)
     s.count += 1
     s.run += 1
     s.longest = max(s.longest, s.run)
@@ -56,9 +56,7 @@ def row(
     else:
         broken(s, value, line, step, time)
     if finite:
-        s.tail_at[s.tail_n % TAIL] = line if step == NOTHING else step
-        s.tail_value[s.tail_n % TAIL] = value
-        s.tail_n += 1
+        keep(s, line if step == NOTHING else step, value)
     s.seen += 1
     return DONE
 

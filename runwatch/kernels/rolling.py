@@ -1,9 +1,10 @@
-"""Rolling order statistics and a one-sided CUSUM on them, one value at a time.
+"""Rolling order statistics, one value at a time.
 
-`z` is the distance above the median of the last values in units of their spread; the spread is
-the larger of a quartile estimate and the upper tail's, so that a series with a heavy upper tail
-is measured by its own habits. The CUSUM adds up z - ALLOWANCE, never below 0, and alarms above
-LIMIT (Page 1954; k = 1 and h = 6 are what trainscope uses on median and MAD of 200).
+The spread of a window is the larger of a quartile estimate and the upper tail's, so that a series
+with a heavy upper tail is measured by its own habits. ALLOWANCE, LIMIT and MEMORY are of the
+one-sided CUSUM in `spike.alarms` only: it adds up z - ALLOWANCE, z being the distance above the
+median in spreads, never below 0, and alarms above LIMIT (Page 1954; k = 1 and h = 6 are what
+trainscope uses on median and MAD of 200).
 
 These functions stand as they are for the plain twin of a kernel; `compiled` holds the other one.
 """

@@ -14,7 +14,17 @@ from runwatch.kernels.rolling import (
     push,
 )
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import NOTHING, REPEATED, Field, counts, numbers
+from runwatch.kernels.tracks import (
+    LAST,
+    NOTHING,
+    REPEATED,
+    TAIL,
+    Field,
+    counts,
+    keep,
+    look_back,
+    numbers,
+)
 
 RECENT = 5  # values whose median tells where the loss stands
 HOLD = 20  # steps that a rise is given before it is named
@@ -23,7 +33,6 @@ NOTABLE = 8.0  # spreads that a rise must reach to be told once it is over
 MARKED = 10.0  # spreads above which a rise that stays is more than a shift
 SETTLED = 300  # steps after which a shifted level is the new level
 START = 10  # first values, whose median is where the run began
-TAIL = 10  # values shown from before and after the beginning of a rise
 RECOVERED, SHIFTED = 2, 3  # a notable rise has ended; it stands in the record
 _RISING, _BACK, _NEW_LEVEL = 0, 1, 2
 
@@ -34,21 +43,18 @@ _PLACES = [
 FIELDS = (
     Field("segment"),
     *REPEATED,
+    *LAST,
     *WINDOW,
     *numbers("total", "usual", start=0.0),
     *numbers("judged", "seen", "longest", "running_up", "strong"),
     *numbers(*_PLACES),
-    *numbers("start_n", "tail_n"),
+    *numbers("start_n"),
     Field("start", 0.0, START),
-    Field("tail_at", 0, TAIL),
-    Field("tail_value", 0.0, TAIL),
-    *numbers("rising", "count", "peak_at", "line", "step", "after_n", "before_n"),
+    *numbers("rising", "count", "peak_at", "line", "after_n"),
     *numbers("level", "spread", "rise_usual", "began", "peak", "top", start=0.0),
     Field("recent", 0.0, RECENT),
     Field("after_at", 0, TAIL),
     Field("after_value", 0.0, TAIL),
-    Field("before_at", 0, TAIL),
-    Field("before_value", 0.0, TAIL),
 )  # fmt: skip
 
 
@@ -95,11 +101,7 @@ def rise(s: Any) -> None:
     s.top = s.level
     s.peak_at = 0
     s.after_n = 0
-    s.before_n = min(s.tail_n, TAIL)
-    for j in range(s.before_n):
-        k = (s.tail_n - s.before_n + j) % TAIL
-        s.before_at[j] = s.tail_at[k]
-        s.before_value[j] = s.tail_value[k]
+    look_back(s)
     calm_again(s)
 
 
@@ -131,12 +133,11 @@ def diverged(s: Any) -> bool:
     return bool(height > 2.0 * MARKED * s.spread and stays and s.count >= max(200, s.seen // 10))
 
 
-def goes_on(s: Any, at: int, value: float, line: int, step: int) -> int:
+def goes_on(s: Any, at: int, value: float, line: int) -> int:
     """One more value of a rise: whether it is over, is the new level, or lasts."""
     s.recent[s.count % RECENT] = value
     s.count += 1
     s.line = line
-    s.step = step
     if value > s.peak:
         s.peak = value
         if value > s.top + 0.1 * (s.top - s.level):  # not by noise on a level
@@ -170,16 +171,14 @@ def take(s: Any, at: int, value: float, line: int, step: int, time: int) -> int:
     s.longest = max(s.longest, s.seen)
     happened = DONE
     if s.rising == 1:
-        end = goes_on(s, at, value, line, step)
+        end = goes_on(s, at, value, line)
         if end != _RISING:
             s.rising = 0
             if notable(s, end == _BACK):
                 happened = RECOVERED if end == _BACK else SHIFTED
             if end == _NEW_LEVEL:
                 forget(s)
-    s.tail_at[s.tail_n % TAIL] = at
-    s.tail_value[s.tail_n % TAIL] = value
-    s.tail_n += 1
+    keep(s, at, value)
     return happened
 
 

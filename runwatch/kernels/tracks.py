@@ -80,6 +80,33 @@ def counts(s: Any, value: float, step: int, epoch: float) -> bool:
     return not repeats(s, step, epoch, finite) and finite
 
 
+TAIL = 10  # values shown from before something that happened
+
+LAST = (  # the last TAIL values with their places, a ring, and those before what happened, in order
+    *numbers("tail_n", "before_n"),
+    Field("tail_at", 0, TAIL),
+    Field("tail_value", 0.0, TAIL),
+    Field("before_at", 0, TAIL),
+    Field("before_value", 0.0, TAIL),
+)
+
+
+def keep(s: Any, at: int, value: float) -> None:
+    """Take a value into the ring of the last ones."""
+    s.tail_at[s.tail_n % TAIL] = at
+    s.tail_value[s.tail_n % TAIL] = value
+    s.tail_n += 1
+
+
+def look_back(s: Any) -> None:
+    """Hold what the ring has by now: the values before what happens next."""
+    s.before_n = min(s.tail_n, TAIL)
+    for j in range(s.before_n):
+        k = (s.tail_n - s.before_n + j) % TAIL
+        s.before_at[j] = s.tail_at[k]
+        s.before_value[j] = s.tail_value[k]
+
+
 class Tracks:
     """The records of all series of a run, by key."""
 
