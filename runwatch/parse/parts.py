@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from runwatch.parse.trace import Head, Outcome
+from runwatch.parse.table import Head
+from runwatch.parse.trace import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from runwatch.kernels import layout
 from runwatch.parse.parts import Blanks, Filling, Moment, Part, Slot, Template
 from runwatch.parse.plan import Evidence
-from runwatch.parse.trace import Head, Outcome
+from runwatch.parse.table import Head
+from runwatch.parse.trace import Outcome
 
 _BYTE = 0xFF
 _HALF = 0xF0  # the upper half of a digit's byte

@@ -97,14 +97,13 @@ class Rows:
             if rank is not None and 0 <= rank < layout.MAX_RANK:
                 self.of_rank[rank] = w
         writer = self._host.writer(self.stream.name, rank)
-        place, table = writer.place, writer.table
-        head = (tuple(table.head), tuple((start, end) for start, end in table.spans))
+        place, heading = writer.place, writer.table.heading
         self.places[w] = [
             math.nan if said is None else said
             for said in (
                 place.step, place.epoch, place.total_steps, place.total_epochs, place.segment,
                 writer.near, writer.open, place.bar_total, writer.quiet.code,
-                writer.quiet.traceback, self._program.heads.get(head, layout.OTHER_HEAD),
+                writer.quiet.traceback, self._program.heads.get(heading, layout.OTHER_HEAD),
                 place.began, False,
             )
         ]  # fmt: skip

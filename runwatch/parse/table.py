@@ -22,6 +22,9 @@ _EDGES = "|│┃"
 _RULE = re.compile(r"^[\s|│┃+\-=─━═┄┈╭╮╰╯├┤┬┴┼┌┐└┘┏┓┗┛┡┩╇━╞╡╪:]+$")
 
 
+Head = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
+
+
 @dataclass(slots=True)
 class Table:
     """What one writer's table needs from the lines before: column names, a box's section."""
@@ -42,6 +45,11 @@ class Table:
             return False
         self.head, self.spans = head, list(plan.spans)
         return True
+
+    @property
+    def heading(self) -> Head:
+        """The names and where they stand, as a key; what was kept as JSON has lists."""
+        return tuple(self.head), tuple((start, end) for start, end in self.spans)
 
     def row(self, plan: Plan, values: list[str], literals: list[str], names: Names) -> Record:
         """A line of bare values under the header, or nothing."""

@@ -8,11 +8,10 @@ from runwatch.parse.plan import Evidence
 from runwatch.parse.prefix import Prefix
 from runwatch.parse.record import Record
 from runwatch.parse.silence import Traits
+from runwatch.parse.table import Head
 from runwatch.parse.writer import Writer
 
 NO_BAR, COUNTING, ASIDE, NESTED = range(4)  # as `kernels.layout` has them
-
-Head = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +92,7 @@ class Trace:
 
     def see(self, said: Prefix, rank: int | None, message: str, block: str, writer: Writer) -> None:
         """A message, what its prefixes said, whose it is and the block it stands in."""
-        table = writer.table
-        head = (tuple(table.head), tuple(table.spans)) if table.head else ((), ())
-        self.before = Context(False, block == "code", head)
+        self.before = Context(False, block == "code", writer.table.heading)
         self.seen.append((said, rank, Traits.of(message), block))
         self.continues |= not said.deep and message[:1] in " \t}"
 

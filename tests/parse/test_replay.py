@@ -191,6 +191,19 @@ def test_another_text_does_not_go_on_where_the_old_one_stopped() -> None:
     assert [row[6] for row in read(replay=False)] == ["2.5", "3.5", "3.0"]
 
 
+@pytest.mark.parametrize("replay", [False, True])
+def test_a_table_goes_on_after_a_restart(*, replay: bool) -> None:
+    """Its names come from the state that was kept; where they stand are lists by then."""
+    head, body = (
+        b"epoch  train_loss  valid_loss\n",
+        b"".join(b"%d  2.%d  2.75\n" % (i, i) for i in range(9)),
+    )
+    before, after = Parser(replay=False), Parser(replay=replay)
+    before.feed(Chunk(RUN, head, 0))
+    after.restore(json.loads(json.dumps(before.state())))
+    assert after.feed(Chunk(RUN, body, len(head))).points.num_rows == 18
+
+
 def test_an_unfinished_line_is_given_up_once() -> None:
     """What ends twice says nothing the second time."""
     for replay in (False, True):
