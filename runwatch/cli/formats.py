@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("one log at a time", hint="a folder or a quoted glob is one run")
     survey, whole = _surveyed(options, first, own_formats(options.formats))
     document = {"target": first, "whole": whole, **_document(survey)}
-    _write(options, document, lambda: _page(first, survey, whole))
+    _write(options, document, lambda: _page(document))
     return 0
 
 
@@ -111,12 +111,11 @@ def _document(survey: "Survey") -> dict[str, Any]:
     }
 
 
-def _page(target: str, survey: "Survey", whole: bool) -> str:
-    found = _document(survey)
-    some = "" if whole else "the first "
+def _page(found: dict[str, Any]) -> str:
+    some = "" if found["whole"] else "the first "
     parts = [
-        f"{target}: {some}{found['lines']:,} lines, {found['metric_lines']:,} of them with "
-        f"{found['points']:,} measurements; {found['not_understood']:,} not understood\n"
+        f"{found['target']}: {some}{found['lines']:,} lines, {found['metric_lines']:,} of them "
+        f"with {found['points']:,} measurements; {found['not_understood']:,} not understood\n"
     ]
     seen = ("name", "count", "line", "example")
     parts += _table("looks like", found["families"], seen)

@@ -8,7 +8,7 @@ from numba import types
 from numba.extending import intrinsic
 
 PAD = 64
-_I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
+_I8, _I64, _I128 = (ir.IntType(bits) for bits in (8, 64, 128))
 _BLOCK = 64
 
 

@@ -2,19 +2,18 @@
 numba."""
 
 import logging
+from functools import cache
 
 from runwatch.kernels import following, matching
 
-_SAID: list[bool] = []
 
-
+@cache
 def announce() -> None:
     """Say once, on standard error, that the kernels must be compiled first."""
-    if not _SAID and not is_cached():
+    if not is_cached():
         logging.getLogger("runwatch").warning(
             "compiling the fast path for large logs: this once, for some seconds"
         )
-    _SAID.append(True)
 
 
 def is_cached() -> bool:

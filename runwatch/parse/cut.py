@@ -37,7 +37,7 @@ class Cut:
     def feed(self, chunk: Chunk) -> Iterator[tuple[int, str]]:
         """The finished texts of the next bytes with their line numbers; `lines` grows meanwhile."""
         data = self._joins(chunk)
-        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        end = _last_end(data, len(data))
         text = (self.tail + data[:end]).decode("utf-8", "replace") if end else ""
         if end:
             self.tail, self.length = b"", 0

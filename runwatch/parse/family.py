@@ -3,10 +3,10 @@
 The knowledge is `family.toml`. It is a hint for people; nothing is read differently for it.
 """
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from runwatch.parse.knowledge import shipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +24,5 @@ class Family:
 @cache
 def families() -> tuple[Family, ...]:
     """All that are known."""
-    document = tomllib.loads(files("runwatch.parse").joinpath("family.toml").read_text("utf-8"))
-    return tuple(Family(entry["name"], tuple(entry["signs"])) for entry in document["family"])
+    entries = shipped("family.toml")["family"]
+    return tuple(Family(entry["name"], tuple(entry["signs"])) for entry in entries)

@@ -76,7 +76,7 @@ class Ledger:
     def unclear(self, message: str) -> None:
         """Count a line that may have reported something."""
         self.account.unclear += 1
-        if len(self.account.examples) < _MAX_EXAMPLES:
+        if self.wants_examples:
             self.account.examples.append(message.strip()[:_EXAMPLE_WIDTH])
 
     @property

@@ -65,11 +65,11 @@ class Parser:
         notes: bool = True,
         threads: int | None = None,
     ) -> None:
-        known = self._knowledge = knowledge or builtin()
+        known = self.knowledge = knowledge or builtin()
         self._names = known.names
         self._fragments = known.fragments
         self._calls = tuple(text for text in known.fragments if text.endswith("("))
-        self._ledger = self.ledger = Ledger(self._names, tally)
+        self.ledger = Ledger(self._names, tally)
         self._watchwords = tuple(watchwords)
         self._peeler = Peeler(known.prefixes, year)
         self._year = year
@@ -88,7 +88,7 @@ class Parser:
     @property
     def account(self) -> Account:
         """What was read so far and what came of it."""
-        return self._ledger.account
+        return self.ledger.account
 
     def feed(self, chunk: Chunk) -> Batch:
         """Read the next bytes of a stream; an unfinished last line waits for the rest."""
@@ -120,7 +120,7 @@ class Parser:
     def state(self) -> dict[str, Any]:
         """All that the next lines depend on, and the account, as plain JSON values. Unfinished
         texts are read again, so their bytes do not count yet."""
-        ledger = self._ledger.state()
+        ledger = self.ledger.state()
         ledger["account"]["bytes"] -= sum(cut.length for cut in self._cuts.values())
         return {
             "ledger": ledger,
@@ -135,7 +135,7 @@ class Parser:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave; the streams go on at their cursors."""
-        self._ledger.restore(state["ledger"])
+        self.ledger.restore(state["ledger"])
         self._cuts = {name: Cut(**cut) for name, cut in state["cuts"].items()}
         self._speakers = dict(state["speakers"])
         self._writers = {}
@@ -145,7 +145,7 @@ class Parser:
 
     def _batch(self, stream: Stream, first: int, last: int) -> Batch:
         places = (writer.place for writer in self._writers.get(stream.name, {}).values())
-        return self._ledger.batch(stream, first, last, places)
+        return self.ledger.batch(stream, first, last, places)
 
     # Between the readable path and the compiled one
 
@@ -183,19 +183,23 @@ class Parser:
 
     def is_calm(self, stream: Stream) -> bool:
         """Whether the next line of a stream depends on nothing but the places of its writers."""
-        for name, rank in self._touched:
-            if not self._writers[name][rank].calm:
-                self._restless.setdefault(name, set()).add(rank)
-            elif name in self._restless:
-                self._restless[name].discard(rank)
+        self._see_touched()
         return not self._restless.get(stream.name)
 
     def touched(self) -> list[tuple[str, int | None]]:
         """The writers that were asked for since the last call."""
         keys = list(self._touched)
-        self.is_calm(Stream(""))
+        self._see_touched()
         self._touched.clear()
         return keys
+
+    def _see_touched(self) -> None:
+        """Take note of who is calm among the writers that were asked for."""
+        for name, rank in self._touched:
+            if not self._writers[name][rank].calm:
+                self._restless.setdefault(name, set()).add(rank)
+            elif name in self._restless:
+                self._restless[name].discard(rank)
 
     def writers(self, name: str) -> list[int | None]:
         """The ranks of all writers of a stream."""
@@ -247,7 +251,7 @@ class Parser:
         if self._notes and (
             block == "traceback" or said.level in _LOUD or self._is_watched(message)
         ):
-            self._ledger.note(line, said, block, writer.place, text.rstrip())
+            self.ledger.note(line, said, block, writer.place, text.rstrip())
             if self._trace is not None:
                 self._trace.odd = True
 
@@ -363,14 +367,14 @@ class Parser:
             self._trace.weigh(writer)
         weighed = writer.weigh(record, said.message, block)
         if self._trace is not None:
-            self._trace.take(record, weighed, said, block)
+            self._trace.take(record, weighed, said)
         record = weighed
         if block == "code" and record.evidence is Evidence.NONE:
             return
         place = writer.place
         place.follow(record)
         if record.step is not None and place.step == record.step:
-            self._ledger.reach(rank, record.step, line)
+            self.ledger.reach(rank, record.step, line)
         if not record.points or record.evidence is Evidence.NONE:
             return
         step = place.step if record.step is None else record.step
@@ -378,9 +382,9 @@ class Parser:
         row = Row(line, said.time, rank, step, epoch, place.segment, record.training, record.points)
         rows = writer.gate.passed(record, row)
         if not rows:
-            self._ledger.unclear(said.message)
+            self.ledger.unclear(said.message)
         for passed in rows:
-            self._ledger.keep(stream, passed)
+            self.ledger.keep(stream, passed)
 
     def _close(self, stream: Stream, rank: int | None, writer: Writer) -> None:
         """Write the rows of a box that has ended."""
@@ -389,7 +393,7 @@ class Parser:
             place.follow(record)
             step = place.step if record.step is None else record.step
             row = Row(line, None, rank, step, place.epoch, place.segment, True, record.points)
-            self._ledger.keep(stream, row)
+            self.ledger.keep(stream, row)
 
     # What lines depend on
 

@@ -5,7 +5,6 @@ The knowledge is `prefix.toml` and the user's own files; here it is put together
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +21,9 @@ _LEVELS = {
 }  # fmt: skip
 _NAMED = re.compile(r"\(\?P<(\w+)>")
 _MEANINGS = frozenset((*stamp.KINDS, "clock", "rank", "level", "actor"))
+
+
+Match = tuple[int, list[tuple[str, str]], str]  # its end, what its groups say, its name
 
 
 class Prefix(NamedTuple):
@@ -65,13 +67,14 @@ class Pattern:
         }
         return cls(expression, parts, {f"p{i}": e["name"] for i, e in enumerate(entries)})
 
-    def match(self, text: str, at: int) -> tuple[int, list[tuple[str, str]]] | None:
-        """The end of a prefix at a position and what its groups say."""
+    def match(self, text: str, at: int) -> Match | None:
+        """The end of a prefix at a position, what its groups say, and what it is called."""
         m = self.expression.match(text, at)
         if m is None or m.lastgroup is None:
             return None
         said = [(meaning, m.group(i)) for i, meaning in self.parts[m.lastgroup]]
-        return m.end(), [(meaning, text) for meaning, text in said if text is not None]
+        found = [(meaning, text) for meaning, text in said if text is not None]
+        return m.end(), found, self.names[m.lastgroup]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,7 @@ class Prefixes:
 
     first: Pattern
     following: Pattern
-    own: tuple[Any, ...] = ()  # of `regex`, which can be told to give up
-    own_names: tuple[str, ...] = ()
+    own: tuple[tuple[Any, str], ...] = ()  # with names; of `regex`, which can be told to give up
 
     @classmethod
     def of(
@@ -94,8 +96,7 @@ class Prefixes:
         found = cls(
             Pattern.joined([e for e in entries if e.get("at") != "after"]),
             Pattern.joined([e for e in entries if e.get("at") != "start"]),
-            tuple(compiled(entry) for entry in own),
-            tuple(str(entry.get("name", "?")) for entry in own),
+            tuple((compiled(entry), str(entry.get("name", "?"))) for entry in own),
         )
         for entry in own:
             for sample in entry.get("samples", ()):
@@ -106,27 +107,16 @@ class Prefixes:
                     )
         return found
 
-    def match(self, text: str, at: int, *, first: bool) -> tuple[int, list[tuple[str, str]]] | None:
+    def match(self, text: str, at: int, *, first: bool) -> Match | None:
         """The next prefix at a position, the user's own before ours."""
-        for pattern in self.own:
+        for pattern, name in self.own:
             try:
                 m = pattern.match(text, at, timeout=_PATIENCE)
             except TimeoutError:
                 continue
             if m is not None and m.end() > at:
-                return m.end(), [(k, v) for k, v in m.groupdict().items() if v is not None]
+                return m.end(), [(k, v) for k, v in m.groupdict().items() if v is not None], name
         return (self.first if first else self.following).match(text, at)
-
-    def name(self, text: str, at: int, *, first: bool) -> str:
-        """What the prefix that `match` finds at a position is called."""
-        for own, name in zip(self.own, self.own_names, strict=True):
-            with suppress(TimeoutError):
-                m = own.match(text, at, timeout=_PATIENCE)
-                if m is not None and m.end() > at:
-                    return name
-        pattern = self.first if first else self.following
-        m = pattern.expression.match(text, at)
-        return "" if m is None or m.lastgroup is None else pattern.names[m.lastgroup]
 
 
 class Peeler:
@@ -141,13 +131,9 @@ class Peeler:
     def peel(self, text: str) -> Prefix:
         """Take the prefixes off a line."""
         time = rank = level = None
-        at, deep = self._indent(text), 0
-        while deep < _DEPTH and (found := self._prefixes.match(text, at, first=not deep)):
-            end, said = found
-            if end == at:
-                break
-            deep += 1
-            at = end
+        message, deep = text, 0
+        for _, end, said, _ in self.steps(text):
+            message, deep = text[end:], deep + 1
             for meaning, words in said:
                 if meaning == "rank":
                     rank = int(words) if len(words) < _RANK_DIGITS else rank
@@ -155,19 +141,17 @@ class Peeler:
                     level = level or _LEVELS.get(words.lower())
                 elif time is None:
                     time = self._moment(meaning, words)
-        return Prefix(time, rank, level, text[at:] if deep else text, deep)
+        return Prefix(time, rank, level, message, deep)
 
-    def steps(self, text: str) -> Iterator[tuple[str, str, bool]]:
-        """The prefixes that `peel` takes off: name, text, and whether it names a rank."""
-        at, deep = self._indent(text), 0
-        while deep < _DEPTH and (found := self._prefixes.match(text, at, first=not deep)):
-            end, said = found
-            if end == at:
-                break
-            name = self._prefixes.name(text, at, first=not deep)
-            yield name, text[at:end], any(meaning == "rank" for meaning, _ in said)
-            deep += 1
-            at = end
+    def steps(self, text: str) -> Iterator[tuple[int, int, list[tuple[str, str]], str]]:
+        """The prefixes of a line in order: begin, end, what its groups say, its name."""
+        at = self._indent(text)
+        for deep in range(_DEPTH):
+            found = self._prefixes.match(text, at, first=not deep)
+            if found is None or found[0] == at:
+                return
+            yield at, *found
+            at = found[0]
 
     def _indent(self, text: str) -> int:
         """Where the first prefix may begin; srun pads its ranks with blanks."""

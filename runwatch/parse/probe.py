@@ -45,21 +45,19 @@ class Probe(Parser):
 
     def __init__(self, host: Parser, *, timed: bool) -> None:
         super().__init__(
-            watchwords=host._watchwords, year=host._year, knowledge=host._knowledge, replay=False,
+            watchwords=host._watchwords, year=host._year, knowledge=host.knowledge, replay=False,
             notes=host._notes,
         )  # fmt: skip
         self._plans, self._watched, self._peeler = host._plans, host._watched, host._peeler
-        self._ledger = _Nowhere(host)
+        self.ledger = _Nowhere(host)
         self._timed = timed
         self._context = NOWHERE
         self._digits: set[bytes] = set()
-        self.looks = 0
 
     def look(self, line: bytes, context: Context = NOWHERE) -> Outcome | None:
         """The outcome of a line in a context; None where it depends on, or changes, more than can
         be replayed."""
         self._context = context
-        self.looks += 1
         self._writers, self._speakers = {}, {}
         self._touched.clear()
         self._peeler.misdated = False

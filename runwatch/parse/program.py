@@ -12,13 +12,12 @@ from runwatch.parse.plan import Evidence
 from runwatch.parse.table import Head
 from runwatch.parse.trace import Outcome
 
-_BYTE = 0xFF
-_HALF = 0xF0  # the upper half of a digit's byte
 _EVIDENCE = {
     Evidence.NONE: layout.NONE, Evidence.KNOWN: layout.KNOWN, Evidence.HELD: layout.HELD,
     Evidence.CLEAR: layout.CLEAR,
 }  # fmt: skip
 _SHORT = 2  # letters: a variable, not the name of a metric
+_PLACES = (layout.STEP, layout.TOTAL, layout.EPOCH, layout.TOTAL_EPOCHS, layout.RANK)
 _TRAITS = (layout.STARTS, layout.FRAME, layout.GOES_ON, layout.SOURCE, layout.EMPTY)
 
 
@@ -127,33 +126,24 @@ class Program:
     def _ops(self, template: Template, slots: int, row: npt.NDArray[np.int64]) -> int:
         """Lay the parts out; how many values they give."""
         said = template.outcome
-        given = [
-            (column, getattr(said, name))
-            for column, name in zip(
-                (layout.STEP, layout.TOTAL, layout.EPOCH, layout.TOTAL_EPOCHS, layout.RANK),
-                Outcome.PLACES,
-                strict=True,
-            )
-        ]
-        values = slots
-        for (column, constant), name in zip(given, Outcome.PLACES, strict=True):
+        given: list[float] = []  # in the slots behind those of the parts
+        for column, name in zip(_PLACES, Outcome.PLACES, strict=True):
+            constant = getattr(said, name)
             if name in template.places:
                 row[column] = template.places[name]
             elif constant is not None:
-                row[column], values = values, values + 1
+                row[column] = slots + len(given)
+                given.append(constant)
+        values = slots + len(given)
         if said.time is not None:
             row[layout.TIME], values = values, values + 1
+            if not template.timed:
+                given.append(said.time)
         for part in template.parts:
             self._part(part, values, int(row[layout.TIME]))
-        for (column, constant), name in zip(given, Outcome.PLACES, strict=True):
-            if name not in template.places and constant is not None:
-                self._given(int(row[column]), constant)
-        if said.time is not None and not template.timed:
-            self._given(int(row[layout.TIME]), said.time)
+        for slot, value in enumerate(given, slots):
+            self.ops.add(layout.GIVEN, slot, int(np.float64(value).view(np.int64)), 0)
         return values
-
-    def _given(self, slot: int, value: float) -> None:
-        self.ops.add(layout.GIVEN, slot, int(np.float64(value).view(np.int64)), 0)
 
     def _meaning(self, template: Template, row: npt.NDArray[np.int64]) -> None:
         """What a template does besides, column by column."""
@@ -164,8 +154,8 @@ class Program:
         row[layout.OPEN] = -1 if template.opens is None else template.opens
         row[layout.PLACED] = placed
         row[layout.TRAITS] = _traits(said)
-        row[layout.INSIDE] = -1 if template.inside is None else template.inside
-        row[layout.CODE] = -1 if template.code is None else template.code
+        row[layout.INSIDE] = layout.ANY if template.inside is None else template.inside
+        row[layout.CODE] = layout.ANY if template.code is None else template.code
         if said.traced and template.code is not None:
             row[layout.CODE] = layout.NEVER
         if template.head is not None:
@@ -191,14 +181,10 @@ class Program:
             self.ops.add(layout.UNTIL, 0, 0, 0)
         elif isinstance(part, Moment) and self._timed:
             self.ops.add(layout.STAMP, part.fraction, part.offset, moment << 8 | len(part.text))
-        elif any(part.free):
-            first = self.words.used
-            for at in range(0, len(part.text), 8):
-                self.words.add(*_word(part.text[at : at + 8], part.free[at : at + 8]))
-            self.ops.add(layout.MASKED, first, self.words.used - first, len(part.text))
         else:
-            first = self.words.extend(_words(part.text))
-            self.ops.add(layout.LITERAL, first, self.words.used - first, len(part.text))
+            first = self.words.extend(_words(part.text, part.free))
+            kind = layout.MASKED if any(part.free) else layout.LITERAL
+            self.ops.add(kind, first, 0, len(part.text))
 
 
 def _traits(said: Outcome) -> int:
@@ -208,25 +194,11 @@ def _traits(said: Outcome) -> int:
     return sum(bit for bit, holds in zip(_TRAITS, said.traits[0], strict=True) if holds)
 
 
-def _words(text: bytes) -> npt.NDArray[np.uint64]:
-    """Text as rows of eight bytes, as `_word` makes them."""
-    rows = np.zeros((-(-len(text) // 8), layout.WORD_WIDTH), np.uint64)
-    padded = text.ljust(8 * len(rows), b"\0")
-    rows[:, 0] = np.frombuffer((b"\xff" * len(text)).ljust(len(padded), b"\0"), np.uint64)
-    rows[:, 1] = np.frombuffer(padded, np.uint64)
-    return rows
-
-
-def _word(text: bytes, free: bytes) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Eight bytes as (mask, what must stand under it, where any digit does)."""
-    mask = expected = digits = 0
-    for i, (byte, any_digit) in enumerate(zip(text, free, strict=True)):
-        shift = 8 * i
-        if any_digit:
-            mask |= _HALF << shift
-            expected |= 0x30 << shift
-            digits |= _BYTE << shift
-        else:
-            mask |= _BYTE << shift
-            expected |= byte << shift
-    return np.uint64(mask), np.uint64(expected), np.uint64(digits)
+def _words(text: bytes, free: bytes) -> npt.NDArray[np.uint64]:
+    """Text as rows of eight bytes: a mask, what must stand under it, where any digit does."""
+    letters, digits = np.frombuffer(text, np.uint8), np.frombuffer(free, np.bool_)
+    cells = np.zeros((layout.WORD_WIDTH, -(-len(text) // 8) * 8), np.uint8)
+    cells[0, : len(text)] = np.where(digits, 0xF0, 0xFF)  # of a digit, the upper half
+    cells[1, : len(text)] = np.where(digits, 0x30, letters)
+    cells[2, : len(text)] = np.where(digits, 0xFF, 0)
+    return cells.view(np.uint64).T

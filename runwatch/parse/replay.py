@@ -17,7 +17,7 @@ from runwatch.parse.trace import Trace
 if TYPE_CHECKING:
     from runwatch.parse.parser import Parser
 
-ROOM = 1 << 16  # points that are kept before they are written down
+_ROOM = 1 << 16  # points that are kept before they are written down
 
 
 class Replay:
@@ -35,7 +35,7 @@ class Replay:
         self._scratch = np.zeros(2 * layout.MAX_SLOTS)
         self._tallies: npt.NDArray[np.float64] | None = None
         self._line = 0  # that the next text belongs to
-        room = ROOM if timed else 0
+        room = _ROOM if timed else 0
         self._out = np.empty((room, layout.OUT_WIDTH), np.int64)
         self._out_values = np.empty((room, layout.OUT_VALUES_WIDTH))
 
@@ -75,11 +75,11 @@ class Replay:
             self._host.read_line(stream, line + lines, raw, trace)
             if why == layout.STRANGE:
                 self._crew.settle()
-            if why == layout.STRANGE and self._learner.consider(raw, start, end, trace):
-                self._rows.widen()
-                stage.aim(self._program)
-                self._rows.moved = True
-            self._rows.load_touched([record.key for _, record, _, _ in trace.taken])
+                if self._learner.consider(raw, start, end, trace):
+                    self._rows.widen()
+                    stage.aim(self._program)
+                    self._rows.moved = True
+            self._rows.load_touched([record.key for _, record, _ in trace.taken])
             if t >= 0:
                 given[layout.F_VALUE] += self._program.templates.rows[t, layout.VALUES]
             i += 1

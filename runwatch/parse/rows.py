@@ -120,7 +120,7 @@ class Rows:
     def _load_gate(self, w: int, number: int, key: str) -> None:
         if w >= len(self.gates):
             return
-        gate = self._host.writer(self.stream.name, self.ranks[w]).gate
+        gate = self._gate(w)
         fate = "" if gate.full else gate.fate(key)
         self.gates[w, number] = _FATES[fate], math.nan, math.nan
         if fate == "shown":

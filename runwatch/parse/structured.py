@@ -30,12 +30,11 @@ _MAX_ITEMS = 32  # a longer list is data, not measurements
 
 @dataclass(slots=True)
 class Unwrapped:
-    """An object read: its record, or the text it wraps with the time and level around it."""
+    """An object read: its record, or the text it wraps with the time around it."""
 
     record: Record | None = None
     text: str | None = None
     time: int | None = None
-    level: str | None = None
 
 
 @dataclass(slots=True)
@@ -60,13 +59,10 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
     if "value" in value and (m := _NAMED_VALUE.search(before)):
         seconds = None if m.group(1) is None else float(m.group(1))
         return _event(m.group(2), value, names, seconds)
-    time, level = (
-        _when(value, year),
-        value.get("level") or value.get("levelname") or value.get("severity"),
-    )
+    time = _when(value, year)
     text = next((value[k] for k in _TEXT_KEYS if isinstance(value.get(k), str)), None)
     if text is not None and _is_wrapper(value, names):
-        return Unwrapped(text=text, time=time, level=level if isinstance(level, str) else None)
+        return Unwrapped(text=text, time=time)
     payload = value.get("jsonPayload")
     if isinstance(payload, dict):
         inner = read("", payload, names, year)

@@ -4,14 +4,14 @@ A `Survey` is a parser that remembers what it did. It reads every line by the re
 each can be accounted for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runwatch.chunk import Stream
 from runwatch.parse import bar
 from runwatch.parse.family import families
 from runwatch.parse.gate import Row
-from runwatch.parse.knowledge import Knowledge, builtin
+from runwatch.parse.knowledge import Knowledge
 from runwatch.parse.ledger import Ledger
 from runwatch.parse.number import split
 from runwatch.parse.parser import Parser
@@ -87,7 +87,6 @@ class Survey(Parser):
     def __init__(
         self, *, knowledge: Knowledge | None = None, fragments: Iterable[str] = (), year: int = 1970
     ) -> None:
-        knowledge = knowledge or builtin()
         super().__init__(year=year, knowledge=knowledge, replay=False)
         self.prefixes: dict[str, Seen] = {}
         self.forms: dict[tuple[str, str], Form] = {}
@@ -95,10 +94,9 @@ class Survey(Parser):
         self.families: dict[str, Seen] = {}
         self.fragments = {text: Seen(text) for text in fragments}
         self.more = 0
-        self.knowledge = knowledge
         self._signs = families()
-        self._peeler = self._told = _Telling(knowledge.prefixes, year)
-        self._ledger = self.ledger = _Listing(self)
+        self._peeler = self._told = _Telling(self.knowledge.prefixes, year)
+        self.ledger = _Listing(self)
 
     def taken(self, line: int, metric: str, unit: str, quantity: str | None) -> None:
         """Count a measurement."""
@@ -209,13 +207,12 @@ class _Telling(Peeler):
         self.names: list[tuple[str, str]] = []
         self.ranked = ""
 
-    def peel(self, text: str) -> Prefix:
-        said = super().peel(text)
+    def steps(self, text: str) -> Iterator[tuple[int, int, list[tuple[str, str]], str]]:
         self.names, self.ranked = [], ""
-        for name, peeled, ranked in self.steps(text):
-            self.names.append((name, peeled))
-            self.ranked = name if ranked else self.ranked
-        return said
+        for begin, end, said, name in super().steps(text):
+            self.names.append((name, text[begin:end]))
+            self.ranked = name if any(meaning == "rank" for meaning, _ in said) else self.ranked
+            yield begin, end, said, name
 
 
 class _Listing(Ledger):

@@ -101,7 +101,7 @@ class _Lesson:
 
     def parts(self, template: Template, bar: Match | None) -> None:
         """Fill in the parts of the template and where their numbers go."""
-        known, padded = self._all_roles(), self._all_padded()
+        known, padded = self._all_roles(), self._is_padding(self._padded)
         line, at, slots = self._line, 0, 0
         for m in self._tokens:
             _up_to(template.parts, line, at, m.start(), bar)
@@ -122,7 +122,7 @@ class _Lesson:
             if isinstance(part, Fixed):
                 _fixed(template.parts, part.text, part.free)
                 continue
-            if isinstance(part, Slot) and (m in self._padded if padded else self._padded_alone(m)):
+            if isinstance(part, Slot) and m in self._padded and (padded or self._is_padding([m])):
                 _unpad(template.parts)
             template.parts.append(part)
         _up_to(template.parts, line, at, len(line), bar)
@@ -135,7 +135,7 @@ class _Lesson:
         if not self._numbers:
             return {}
         others = [_other(m.group(), i) for i, m in enumerate(self._numbers)]
-        found = self._roles_of_all(others)
+        found = self._told_apart(others)
         if found is None:
             return None
         safe = [m.group(2) is not None and _safe(self._line, m) for m in self._numbers]
@@ -144,44 +144,16 @@ class _Lesson:
                 _wider(m.group(), i) if ok else others[i]
                 for i, (m, ok) in enumerate(zip(self._numbers, safe, strict=True))
             ]
-            if self._roles_of_all(wider) != found:
+            if self._told_apart(wider) != found:
                 return None
         return {
             m.start(): (roles, ok) for m, roles, ok in zip(self._numbers, found, safe, strict=True)
         }
 
-    def _roles_of_all(self, texts: list[bytes]) -> list[Roles] | None:
-        values = [float(text) for text in texts]
-        if any(value == float(m.group()) for m, value in zip(self._numbers, values, strict=True)):
-            return None  # both beyond what a float holds
-        seen = self._look(
-            [(m.start(), m.end(), t) for m, t in zip(self._numbers, texts, strict=True)]
-        )
-        if seen is None or not seen.same_form(self._base) or seen.time != self._base.time:
+    def _told_apart(self, texts: list[bytes]) -> list[Roles] | None:
+        if any(map(_alike, self._numbers, texts)):
             return None
-        outputs = list(zip(self._base.outputs(), seen.outputs(), strict=True))
-        roles = [[False] * len(outputs) for _ in values]
-        for position, (was, now) in enumerate(outputs):
-            if was == now or (was != was and now != now):
-                continue
-            sources = [i for i, value in enumerate(values) if _is(now, value)]
-            if len(sources) != 1:
-                return None
-            roles[sources[0]][position] = True
-        return roles
-
-    def _all_padded(self) -> bool:
-        """Whether all blanks that may be padding are; False where it does not tell."""
-        for more in (0, 1):
-            changes = []
-            for m in self._padded:
-                start = len(self._line[: m.start()].rstrip(b" "))
-                blanks = m.start() - start + 1 if more else 1
-                changes.append((start, m.start(), b" " * blanks))
-            seen = self._look(changes) if changes else self._base
-            if seen is None or not seen.same(self._base):
-                return False
-        return True
+        return self._roles_of(self._numbers, texts)
 
     def _look(self, changes: list[tuple[int, int, bytes]]) -> Outcome | None:
         """The outcome of the line with other texts in it."""
@@ -196,28 +168,30 @@ class _Lesson:
     def _roles_alone(self, m: Match) -> tuple[Roles | None, bool]:
         text = m.group()
         other = _other(text)
-        if float(other) == float(text):
-            return None, False  # both beyond what a float holds: where it goes cannot be seen
-        roles = self._roles_of(m, other)
-        if roles is None:
+        if _alike(m, other) or (roles := self._role(m, other)) is None:
             return None, False
         free = m.group(2) is not None and _safe(self._line, m)
-        return roles, free and self._roles_of(m, _wider(text)) == roles
+        return roles, free and self._role(m, _wider(text)) == roles
 
-    def _roles_of(self, m: Match, text: bytes) -> Roles | None:
-        """Into which outputs a number goes, by what another one in its place changes; None where
+    def _role(self, m: Match, text: bytes) -> Roles | None:
+        found = self._roles_of([m], [text])
+        return None if found is None else found[0]
+
+    def _roles_of(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
+        """Into which outputs each number goes, by what others in their places change; None where
         one changed to something else."""
-        seen = self._look([(m.start(), m.end(), text)])
+        seen = self._look([(m.start(), m.end(), t) for m, t in zip(numbers, texts, strict=True)])
         if seen is None or not seen.same_form(self._base) or seen.time != self._base.time:
             return None
-        roles = []
-        for was, now in zip(self._base.outputs(), seen.outputs(), strict=True):
+        outputs = list(zip(self._base.outputs(), seen.outputs(), strict=True))
+        roles = [[False] * len(outputs) for _ in numbers]
+        for position, (was, now) in enumerate(outputs):
             if was == now or (was != was and now != now):
-                roles.append(False)
-            elif _is(now, float(text)):
-                roles.append(True)
-            else:
+                continue
+            sources = [i for i, text in enumerate(texts) if _is(now, float(text))]
+            if len(sources) != 1:
                 return None
+            roles[sources[0]][position] = True
         return roles
 
     def _is_idle(self, m: Match, free: bool) -> bool:
@@ -226,27 +200,27 @@ class _Lesson:
         others = self._probe.digits(len(m.group()))
         if free:
             others = [] if self._line[: m.start()].strip(b" [") else _TIMES
-        return all((roles := self._roles_of(m, o)) is not None and not any(roles) for o in others)
+        return all((roles := self._role(m, o)) is not None and not any(roles) for o in others)
 
     def _any_width(self, m: Match, roles: Roles) -> bool:
         """Whether a number that stands where widths may matter is the same thing in all of them:
         a rank in `[1,0]<stderr>:` is, a thousand is not."""
         return m.group().isdigit() and all(
-            self._roles_of(m, text) == roles for text in _WIDTHS if text != m.group()
+            self._role(m, text) == roles for text in _WIDTHS if text != m.group()
         )
 
     def _is_padded(self, m: Match) -> bool:
         return self._line[: m.start()].endswith(b" " * _PADDING)
 
-    def _padded_alone(self, m: Match) -> bool:
-        """Whether blanks in front of a number are padding: any number of them means the same."""
-        if not self._is_padded(m):
-            return False
-        start = len(self._line[: m.start()].rstrip(b" "))
-        others = (b" ", b" " * (m.start() - start + 1))
-        return all(
-            (seen := self._look([(start, m.start(), blanks)])) is not None and seen.same(self._base)
-            for blanks in others
+    def _is_padding(self, numbers: list[Match]) -> bool:
+        """Whether the blanks in front of numbers are padding: any number of them means the same."""
+        ends = [(len(self._line[: m.start()].rstrip(b" ")), m.start()) for m in numbers]
+        changes = (
+            [(start, end, b" ") for start, end in ends],
+            [(start, end, b" " * (end - start + 1)) for start, end in ends],
+        )
+        return not numbers or all(
+            (seen := self._look(change)) is not None and seen.same(self._base) for change in changes
         )
 
     def _moment(self, m: Match) -> Part:
@@ -281,6 +255,11 @@ def _number(m: Match, roles: Roles | None, free: bool, index: int) -> Part:
     if roles is not None and not any(roles):
         return Slot(None) if free else Fixed(text, all_digits(text))
     return Slot(index) if free and roles is not None else Fixed(text, bytes(len(text)))
+
+
+def _alike(m: Match, text: bytes) -> bool:
+    """Whether another number is the same to a float, so that where it goes cannot be seen."""
+    return float(text) == float(m.group())
 
 
 def _is(output: float | None, value: float) -> bool:

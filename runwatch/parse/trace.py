@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from runwatch.kernels.layout import ASIDE, COUNTING, NESTED, NO_BAR
 from runwatch.parse.place import Place
 from runwatch.parse.plan import Evidence
 from runwatch.parse.prefix import Prefix
@@ -10,8 +11,6 @@ from runwatch.parse.record import Record
 from runwatch.parse.silence import Traits
 from runwatch.parse.table import Head
 from runwatch.parse.writer import Writer
-
-NO_BAR, COUNTING, ASIDE, NESTED = range(4)  # as `kernels.layout` has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class Trace:
     seen: list[tuple[Prefix, int | None, Traits, str]] = field(default_factory=list)
     continues: bool = False
     before: Context = field(default_factory=Context)
-    taken: list[tuple[Record, Record, Prefix, str]] = field(default_factory=list)
+    taken: list[tuple[Record, Record, Prefix]] = field(default_factory=list)
     writer: Writer | None = None  # that weighed it
     tabular: bool = False
     head: Head | None = None
@@ -102,9 +101,9 @@ class Trace:
         self.before = replace(self.before, open=writer.open)
         self.writer = writer
 
-    def take(self, record: Record, weighed: Record, said: Prefix, block: str) -> None:
+    def take(self, record: Record, weighed: Record, said: Prefix) -> None:
         """A record, before and after its writer weighed it."""
-        self.taken.append((record, weighed, said, block))
+        self.taken.append((record, weighed, said))
 
     def outcome(self, *, timed: bool) -> Outcome | None:
         """What holds for every line like it; None where it depends on, or changes, more than can be
@@ -149,7 +148,7 @@ class Trace:
 
     def _taken(self, timed: bool) -> dict[str, Any]:
         """What the record of a line says."""
-        record, weighed, prefix, _ = self.taken[0]
+        record, weighed, prefix = self.taken[0]
         evidence = record.evidence if weighed.evidence is Evidence.BESIDE else weighed.evidence
         said: dict[str, Any] = {}
         if weighed.points and (evidence is not Evidence.NONE or weighed.step is not None):

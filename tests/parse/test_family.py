@@ -1,16 +1,12 @@
 """Signs of programs: each has samples, and each sample has the sign of its program alone."""
 
-import tomllib
-from importlib.resources import files
-
 import pytest
 
 from runwatch.parse.family import families
+from runwatch.parse.knowledge import shipped
 
-ENTRIES = tomllib.loads(files("runwatch.parse").joinpath("family.toml").read_text("utf-8"))
 
-
-@pytest.mark.parametrize("entry", ENTRIES["family"], ids=lambda entry: entry["name"])
+@pytest.mark.parametrize("entry", shipped("family.toml")["family"], ids=lambda entry: entry["name"])
 def test_a_sample_is_of_its_family_alone(entry: dict[str, list[str]]) -> None:
     """Every family has a sample, and no other family claims it."""
     assert entry["samples"]
