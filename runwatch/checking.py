@@ -116,14 +116,14 @@ class Checking:
             instead = self.wanted.instead
             if instead is None:
                 raise
-            note = f"{error}; {instead} was read instead"
+            note = f"{error}; {instead}"
         try:
-            return look(instead, store, self._clock, self.wanted.formats, self._lose), [note]
+            seen = look(instead, store, self._clock, self.wanted.formats, self._lose)
         except RunwatchError as error:
             raise UnreachableError(
-                f"{note.removesuffix(' was read instead')} could not be read either: {error}",
-                hint=error.hint,
+                f"{note} could not be read either: {error}", hint=error.hint
             ) from error
+        return seen, [f"{note} was read instead"]
 
     def _history(self) -> "Store | None":
         """The history to write what is read, or only to read where a watcher keeps the run."""

@@ -20,7 +20,7 @@ def finding(
     confidence: str = "high",
     tail: list[list[float]] | None = None,
 ) -> Finding:
-    """A finding at a place that `Rows.place` gave."""
+    """A finding at a place that `series.place` gave."""
     time = place.get("time")
     stamp = None
     if time is not None:

@@ -173,8 +173,8 @@ def run(
     unless: tuple[str, ...] = (),
 ) -> Iterator[tuple[int, int, str, int, int]]:  # fmt: skip
     """Let a kernel go over series; gives each event's code, slot, key and segment of the series
-    where it happened, and the row if the kernel tells it. Metrics with one of the words of
-    `unless` are passed by."""
+    where it happened, and the row (not of SEGMENT). Metrics with one of the words of `unless` are
+    passed by."""
     slots = [
         -1
         if unless and any(word in metric.lower() for word in unless)

@@ -43,10 +43,7 @@ def is_framed(head: bytes) -> bool:
 
 
 class Frames:
-    """Records of bytes that come cut anywhere. `broken` says why no more can be read, once so.
-
-    `whole` checks a record's own checksum, which few readers need for data that they pass over.
-    """
+    """Records of bytes that come cut anywhere. `broken` says why no more can be read, once so."""
 
     def __init__(self) -> None:
         self.broken = ""

@@ -68,6 +68,11 @@ def log(told: list[str], name: str = "train.log") -> str:
     return str(write(Path(name), told))
 
 
+def history() -> Store:
+    """The one that checks keep unless they are told another."""
+    return Store(Path(os.environ["RUNWATCH_HOME"], "history.duckdb"))
+
+
 @pytest.mark.parametrize(
     ("told", "code", "judgement"),
     [(lines(200), 0, "CONTINUE"), (NAN, 1, "STOP"), (FLAT, 4, "WAIT"), (lines(3), 4, "WAIT")],
@@ -92,7 +97,7 @@ def test_the_interval_climbs_while_all_is_well_and_falls_at_once(check: Check) -
     sick = lines(550, lambda step: math.nan if step > 510 else healthy(step))
     code, document = check(log(sick))
     assert (code, [*minutes, document["interval_seconds"] / 60]) == (1, [10, 20, 30, 60, 60, 10])
-    rows = Store(Path(os.environ["RUNWATCH_HOME"], "history.duckdb")).query(
+    rows = history().query(
         "SELECT judgement, interval_s / 60 AS m, next_due - time = to_seconds(interval_s) AS due "
         "FROM checks ORDER BY time"
     ).to_pylist()  # fmt: skip
@@ -105,10 +110,9 @@ def test_it_reads_on_from_where_it_was(check: Check) -> None:
     """Every point is stored once, and nothing is read twice."""
     for last in (100, 150, 400):
         check(log(lines(last)))
-    store = Store(Path(os.environ["RUNWATCH_HOME"], "history.duckdb"))
-    (row,) = store.query(
+    (row,) = history().query(
         "SELECT count(*) n, count(DISTINCT step) s, max(step) m FROM points WHERE metric = 'loss'"
-    ).to_pylist()
+    ).to_pylist()  # fmt: skip
     assert row["n"] == row["s"] > 0
 
 
@@ -157,7 +161,7 @@ def test_baselines_and_a_reference_run(check: Check) -> None:
     """Significantly worse is a stop, with the name of what it was measured against."""
     check(log(lines(1000), "good.log"))
     path = log(lines(700, lambda step: 2.6 - step / 2500), "lags.log")
-    good = Store(Path(os.environ["RUNWATCH_HOME"], "history.duckdb")).runs()[0]["run"]
+    good = history().runs()[0]["run"]
     assert check(path, "--baseline", "loss=3")[0] == 0
     code, document = check(path, "--reference", good)
     assert (code, document["signals"][-1]["name"]) == (1, f"reference {good}")
@@ -190,9 +194,7 @@ def test_wrong_words_are_told_in_one_line(
     assert "hint:" in error
 
 
-def test_folders_globs_and_pipes_are_targets_too(
-    check: Check, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_globs_and_pipes_are_targets_too(check: Check, place: Path) -> None:
     """Whatever scan takes."""
     (place / "logs").mkdir()
     for rank in (0, 1):
@@ -200,7 +202,6 @@ def test_folders_globs_and_pipes_are_targets_too(
     assert check("logs")[0] == 0
     assert check("logs/rank_*.log")[0] == 0
     with open("logs/rank_0.log") as piped:
-        monkeypatch.setattr(sys, "stdin", piped)
         done = subprocess.run(
             [sys.executable, "-m", "runwatch", "check", "-", "--no-store"], stdin=piped,
             capture_output=True, text=True, check=False,
@@ -222,7 +223,7 @@ def test_a_run_that_another_program_keeps_is_left_to_it(
     path = log(lines(100))
     assert main(["scan", path]) == 0
     capsys.readouterr()
-    store = Store(Path(os.environ["RUNWATCH_HOME"], "history.duckdb"))
+    store = history()
     run = store.runs()[0]["run"]
     past = store.past(run)
     assert past is not None
@@ -360,11 +361,7 @@ def test_the_evidence_is_there_before_anything_is_done(check: Check) -> None:
         assert word in before, word
     assert after == before + "Outcome: the command was run\n\n"
     assert Path("target").read_text() == f"{path}\n"
-    (row,) = (
-        Store(Path(os.environ["RUNWATCH_HOME"], "history.duckdb"))
-        .query("SELECT judgement, action, details FROM checks")
-        .to_pylist()
-    )
+    (row,) = history().query("SELECT judgement, action, details FROM checks").to_pylist()
     kept = json.loads(row["details"])
     assert (row["judgement"], row["action"]) == ("STOP", "the command was run")
     assert kept["evidence"][0]["text"].startswith("step 171/")
