@@ -202,7 +202,8 @@ class Analysis:
         try:
             self._store.flush(
                 self._run, self._target, self._pending, cursors, state,
-                None if summary is None else summary.as_dict(), fresh=self._fresh,
+                None if summary is None else summary.as_dict(), did=self.actions,
+                fresh=self._fresh,
             )  # fmt: skip
         except StoreError as error:
             if self.lost is None:

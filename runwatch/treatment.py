@@ -276,6 +276,7 @@ class Treatment:
             self.analysis.outline.last_step, cause.id if cause else "", outcome,
         )  # fmt: skip
         self.analysis.actions.append(action.as_dict())
+        self.analysis.flush()  # what was done is known, whatever becomes of us
         yield Acted(self.target, self.clock(), action)
         yield from self.look(now)
 

@@ -1,8 +1,8 @@
 """Ask the history in SQL.
 
-The views are runs, streams, points, lines, findings, judgements and checks; `DESCRIBE points`
-shows the columns of one. The history is opened for reading only and never held open, so this works
-while others write to it.
+The views are runs, streams, points, lines, findings, judgements, checks and actions;
+`DESCRIBE points` shows the columns of one. The history is opened for reading only and never held
+open, so this works while others write to it.
 """
 
 import argparse

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.chunk import Cursor
 from runwatch.errors import QueryError
+from runwatch.store import actions
 from runwatch.store.opening import first_row
 from runwatch.store.past import Past
 from runwatch.store.trouble import interrupted
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-VIEWS = ("runs", "streams", "points", "lines", "findings", "judgements", "checks")
+VIEWS = ("runs", "streams", "points", "lines", "findings", "judgements", "checks", "actions")
 HINT = f"views: {', '.join(VIEWS)}; `describe points` shows the columns of one"
 CANDIDATES = 5  # that an ambiguous prefix names
 
@@ -109,7 +110,8 @@ def summary(connection: DuckDBPyConnection, name: str) -> dict[str, Any]:
             hint=f"read it to its end with `runwatch scan {target}`",
         )
     loaded: dict[str, Any] = json.loads(text)
-    return loaded
+    done = actions.of(connection, run)
+    return {**loaded, "actions": done} if done else loaded
 
 
 def _one(connection: DuckDBPyConnection, name: str) -> tuple[str, str | None, str]:

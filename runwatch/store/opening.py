@@ -12,7 +12,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import runwatch
 from runwatch.errors import StoreError
+from runwatch.store import actions
 from runwatch.store.trouble import translated
 from runwatch.store.turn import headers, turn
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 VERSION = 1
+
+ABANDONED = 60.0  # seconds after which nobody makes a history any more; it takes a twentieth of one
 
 UTC = "SET TimeZone = 'UTC'"
 
@@ -103,6 +106,7 @@ def to_read(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
                 turn(place, tries, alone=False),
                 _connected(place, patience, tries, read_only=True) as connection,
             ):
+                actions.stand_in(connection)
                 _shut(connection)
                 yield connection
         else:
@@ -194,6 +198,7 @@ def _create(path: Path) -> None:
     """
     import duckdb
 
+    _sweep(path)
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         with duckdb.connect(str(new), config=dict(FORMAT)) as connection:
@@ -203,6 +208,16 @@ def _create(path: Path) -> None:
     finally:
         for left in (new, new.with_name(f"{new.name}.wal")):
             left.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what creators that were killed have left."""
+    for left in path.parent.iterdir():
+        begun = left.name.startswith(f"{path.name}.")
+        if begun and left.name.endswith((".new", ".new.wal")):
+            with suppress(OSError):  # another may be faster
+                if time.time() - left.stat().st_mtime > ABANDONED:
+                    left.unlink()
 
 
 def _publish(new: Path, path: Path) -> None:
@@ -219,6 +234,7 @@ def _publish(new: Path, path: Path) -> None:
 
 def _lay_out(connection: DuckDBPyConnection) -> None:
     connection.execute(resources.files("runwatch.store").joinpath("schema.sql").read_text("utf-8"))
+    actions.lay_out(connection)
     connection.execute(
         "INSERT INTO stored_rows.version VALUES (?, ?, now())", [VERSION, runwatch.__version__]
     )

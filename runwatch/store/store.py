@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.chunk import Cursor
 from runwatch.redact import redact, redacted
-from runwatch.store import asking, checks, writing
+from runwatch.store import actions, asking, checks, writing
 from runwatch.store.opening import Patience, is_there, to_read, to_write
 from runwatch.store.past import Past
 from runwatch.store.rows import rows
@@ -64,6 +64,7 @@ class Store:
         state: Mapping[str, Any] | None = None,
         summary: Mapping[str, Any] | None = None,
         *,
+        did: Sequence[Mapping[str, Any]] = (),
         fresh: bool = False,
     ) -> None:
         """Keep all of it in one transaction, or nothing.
@@ -74,7 +75,7 @@ class Store:
         rows of a batch that was `given_up` go when their stream is read on. Flush before a stream
         starts over with another identity. Streams that are not in `cursors` keep theirs. Every
         row of the batches' `lines` is stored: pass those worth it. `state` is plain JSON, NaN
-        included; None leaves it as it was.
+        included; None leaves it as it was. `did` are actions, as a summary tells them.
         """
         cursors = cursors or {}
         now = self._clock()
@@ -86,6 +87,7 @@ class Store:
             else:
                 writing.check_revision(connection, run, self._revisions.get(run, 0))
             writing.write(connection, piece, known)
+            actions.put(connection, run, [redacted(dict(one)) for one in did])
             if summary is not None:
                 write_summary(connection, run, redacted(dict(summary)), now)
         self._revisions[run] = known + 1
@@ -110,7 +112,8 @@ class Store:
             return asking.newest(connection, limit)
 
     def run(self, name: str = "last") -> dict[str, Any]:
-        """The summary as it was saved, of the run with this id or beginning, or of the last one.
+        """The summary as it was saved, of the run with this id or beginning, or of the last one,
+        with all that was done about it.
 
         QueryError: there is none, several begin so, or the run has no summary yet.
         """

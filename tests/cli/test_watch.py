@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from runwatch.cli import main
+from runwatch.home import default_path
+from runwatch.store import Store
 from tests.monitor.live import Training, Watcher, finding, progress, state, steps
 
 Pair = Callable[..., tuple[Training, Watcher]]
@@ -79,7 +82,9 @@ def test_a_loss_that_is_no_number_needs_a_person(beside: Pair, tmp_path: Path) -
     assert training.starts == 1
 
 
-def test_a_crash_is_restarted_once_and_the_run_succeeds(beside: Pair, tmp_path: Path) -> None:
+def test_a_crash_is_restarted_once_and_the_run_succeeds(
+    beside: Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Said before it is done; the crash is overcome when the run comes further."""
     training, watcher = beside(
         [*steps(1, 30), {"wait": str(tmp_path / "cue")}, {"raise": "lost a worker"}],
@@ -96,6 +101,12 @@ def test_a_crash_is_restarted_once_and_the_run_succeeds(beside: Pair, tmp_path: 
     assert (training.starts, watcher.artifact["decision"]) == (2, "GO")
     (action,) = watcher.artifact["actions"]
     assert "went on past step 30" in action["outcome"]
+    (kept,) = (
+        Store(default_path(os.environ)).query("SELECT kind, step, outcome FROM actions").to_pylist()
+    )
+    assert {name: action[name] for name in ("kind", "step", "outcome")} == kept
+    assert main(["show", "last"]) == 0
+    assert "restart (" in capsys.readouterr().out
 
 
 def test_three_tries_without_progress_are_the_end(beside: Pair, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Queries read the history and touch nothing else."""
 
+import re
 import signal
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from runwatch.errors import QueryError
 from runwatch.store import Store
+from tests.conftest import ROOT
 from tests.store.stored_batches import batch, cursor
 
 VIEWS = {
@@ -21,6 +23,7 @@ VIEWS = {
     "judgements": "run time judgement decision confidence terminal_state reason root_kind "
     "root_stream root_line",
     "checks": "time run target judgement reason interval_s next_due decided_by action details",
+    "actions": "run time kind why command step finding outcome",
 }
 
 FORBIDDEN = [
@@ -58,6 +61,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 def test_views_have_the_columns_that_people_script_against(store: Store, view: str) -> None:
     """A change here breaks users' queries and belongs in the changelog."""
     assert " ".join(store.query(f"SELECT * FROM {view}").column_names) == VIEWS[view]
+
+
+def test_the_page_on_the_history_names_every_view_and_column() -> None:
+    """docs/history.md is complete: each name stands in its view's paragraph or table."""
+    page = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+    for view, columns in VIEWS.items():
+        told = re.split(r"\n\n(?=`)|\n## ", page.partition(f"\n\n`{view}`")[2])[0]
+        assert [] == [name for name in columns.split() if f"`{name}`" not in told], view
 
 
 @pytest.mark.parametrize("sql", FORBIDDEN)

@@ -452,6 +452,19 @@ def test_an_empty_file_is_a_history_to_be(tmp_path: Path) -> None:
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
 
 
+def test_what_killed_creators_left_is_swept_away(tmp_path: Path) -> None:
+    """Old leavings go when a history is made; a fresh one may be another's that is at it."""
+    old, fresh, other = (
+        tmp_path / f"{n}.new" for n in ("h.duckdb.7-8", "h.duckdb.9-9", "i.duckdb.7-8")
+    )
+    for path in (old, old.with_name(f"{old.name}.wal"), fresh, other):
+        path.write_bytes(b"half")
+        os.utime(path, (0, 0) if path is not fresh else None)
+    Store(tmp_path / "h.duckdb").flush("r", "train.log", fresh=True)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"h.duckdb", "h.duckdb.lock", fresh.name, other.name} == names
+
+
 def test_a_link_to_a_history_is_the_history(tmp_path: Path) -> None:
     """Also one to a place where there is none yet, and both names take turns at one lock."""
     link, place = tmp_path / "link.duckdb", tmp_path / "far" / "h.duckdb"

@@ -5,6 +5,7 @@ Written from the plain dictionary that `--json` prints, so a scan and a stored r
 
 import sys
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from itertools import groupby
 from typing import Any, TextIO
 
@@ -35,6 +36,7 @@ def report(summary: Record, out: TextIO | None = None) -> str:
     parts = [
         _answer(summary, room, ink),
         *_findings(summary, room, ink),
+        _done(summary, room, ink),
         _next(summary, room, ink),
         _coverage(summary, room, ink),
     ]
@@ -158,6 +160,17 @@ def _where(one: Record) -> str:
     elif one.get("rank_note"):
         place += f"  rank {clean(one['rank_note'])}"
     return place + (f"  {str(one['time'])[:19].replace('T', ' ')}" if one.get("time") else "")
+
+
+def _done(summary: Record, room: int, ink: Paint) -> str:
+    """What runwatch did about it, with what came of that."""
+    lines = []
+    for one in summary.get("actions") or []:
+        at = datetime.fromisoformat(one["at"]).astimezone()
+        step = "" if one["step"] is None else f", at step {one['step']}"
+        told = f"{at:%H:%M:%S}  {one['kind']} ({clean(one['why'])}{step}): {clean(one['outcome'])}"
+        lines.append(f"  {wrap(told, room, ' ' * 12)}")
+    return "\n".join([ink("Done", "bold"), *lines]) if lines else ""
 
 
 def _next(summary: Record, room: int, ink: Paint) -> str:
