@@ -12,7 +12,7 @@ source is out of reach, 4 for wait, 130 after Ctrl-C. A target that cannot be re
 import argparse
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
@@ -23,7 +23,9 @@ from runwatch.errors import StoreError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from runwatch.event import Ended, Event
+    from runwatch.cli.report.notify import Notifier
+    from runwatch.cli.report.screen import Screen
+    from runwatch.event import Ended
     from runwatch.monitor import Watched, Wishes
     from runwatch.target import Target
 
@@ -71,11 +73,16 @@ def run(options: argparse.Namespace) -> int:
     """The code of the first target that failed, else the worst of all; 130 after Ctrl-C."""
     import asyncio
 
+    from runwatch.cli.report.screen import Screen
+
     targets = _targets(options)
     _check(options, targets)
     notify = _notifier(options.notify)
     watched = _opened(options, targets)  # not in the loop, so that Ctrl-C ends it at once
-    with _Screen(options, targets) as screen:
+    with Screen(
+        json=options.json, tee=options.tee, plain=options.plain or options.once,
+        several=len(targets) > 1,
+    ) as screen:  # fmt: skip
         return asyncio.run(_watch(options, watched, screen, notify))
 
 
@@ -118,8 +125,8 @@ def _asked(options: argparse.Namespace) -> str:
 
 
 async def _watch(
-    options: argparse.Namespace, watched: "list[Watched]", screen: "_Screen",
-    notify: "Callable[[Event], None] | None",
+    options: argparse.Namespace, watched: "list[Watched]", screen: "Screen",
+    notify: "Notifier | None",
 ) -> int:  # fmt: skip
     import asyncio
 
@@ -140,7 +147,11 @@ async def _watch(
             if not screen.show(event):
                 stop.ask("nobody reads what it tells")
             if notify is not None:
-                notify(event)
+                notify.tell(event)
+                screen.warn(notify.troubles())
+    if notify is not None:
+        notify.close()
+        screen.warn(notify.troubles())
     if interrupted:
         return INTERRUPTED
     if any(one.unstored or one.watch.unstored for one in watched):
@@ -215,62 +226,9 @@ def _keep(options: argparse.Namespace, event: "Ended", *, alone: bool) -> None:
     write(document(dict(event.artifact)), Path(options.out_dir), name)
 
 
-def _notifier(urls: list[str]) -> "Callable[[Event], None] | None":
+def _notifier(urls: list[str]) -> "Notifier | None":
     if not urls:
         return None
-    from runwatch.cli.report.notify import notifier
+    from runwatch.cli.report.notify import Notifier
 
-    return notifier(urls)
-
-
-class _Screen:
-    """Where events are shown: a live view on a terminal, lines or JSON elsewhere."""
-
-    def __init__(self, options: argparse.Namespace, targets: "list[Target]") -> None:
-        import sys
-
-        out = sys.stderr if options.tee else sys.stdout
-        self._live: Any = None
-        if options.json:
-            from runwatch.cli.report.events import Objects
-
-            self._shown: Any = Objects(sys.stdout.buffer)
-            return
-        from runwatch.cli.report.lines import Lines
-
-        self._shown = Lines(out, several=len(targets) > 1)
-        if out.isatty() and not (options.plain or options.once):
-            from runwatch.cli.report.live import Live
-
-            self._shown = self._live = Live(out, self._shown)
-
-    def __enter__(self) -> "_Screen":
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *about: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def show(self, event: "Event") -> bool:
-        """Show one event, an error on stderr; False where nobody reads (`| head`)."""
-        from runwatch.cli import complain, drop_stdout
-        from runwatch.event import Failed, Noted
-
-        if isinstance(event, Failed):
-            if self._live is None:
-                complain(event.error, event.target)
-                return True
-            event = Noted(event.target, event.at, f"error: {event.error}")
-        try:
-            self._shown.show(event)
-        except BrokenPipeError:
-            drop_stdout()
-            return False
-        return True
-
-    def run(self, loop: Any, stop: Any, watched: "list[Watched]") -> None:
-        """Let a live view draw itself, and its keys work, while the loop runs."""
-        if self._live is not None:
-            self._live.run(loop, stop, watched)
+    return Notifier(urls)

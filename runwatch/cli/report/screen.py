@@ -1,0 +1,71 @@
+"""Where events of watched runs are shown: a live view on a terminal, lines or JSON elsewhere."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runwatch.event import Event
+    from runwatch.monitor import Watched
+
+
+class Screen:
+    """`json` shows objects; `tee` keeps standard output free; `plain` shows lines on a terminal,
+    too; `several` that lines have to name their run."""
+
+    def __init__(self, *, json: bool, tee: bool, plain: bool, several: bool) -> None:
+        out = sys.stderr if tee else sys.stdout
+        self._live: Any = None
+        self._held: list[str] = []
+        if json:
+            from runwatch.cli.report.events import Objects
+
+            self._shown: Any = Objects(sys.stdout.buffer)
+            return
+        from runwatch.cli.report.lines import Lines
+
+        self._shown = Lines(out, several=several)
+        if out.isatty() and not plain:
+            from runwatch.cli.report.live import Live
+
+            self._shown = self._live = Live(out, self._shown)
+
+    def __enter__(self) -> "Screen":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        self.warn([])
+
+    def show(self, event: "Event") -> bool:
+        """Show one event, an error on stderr; False where nobody reads (`| head`)."""
+        from runwatch.cli import complain, drop_stdout
+        from runwatch.event import Failed, Noted
+
+        if isinstance(event, Failed):
+            if self._live is None:
+                complain(event.error, event.target)
+                return True
+            event = Noted(event.target, event.at, f"error: {event.error}")
+        try:
+            self._shown.show(event)
+        except BrokenPipeError:
+            drop_stdout()
+            return False
+        return True
+
+    def warn(self, troubles: list[str]) -> None:
+        """Tell what went wrong beside the runs; a live view tells it when it has ended."""
+        self._held += troubles
+        if self._live is None:
+            for trouble in self._held:
+                print(f"warning: {trouble}", file=sys.stderr)
+            self._held.clear()
+
+    def run(self, loop: Any, stop: Any, watched: "list[Watched]") -> None:
+        """Let a live view draw itself, and its keys work, while the loop runs."""
+        if self._live is not None:
+            self._live.run(loop, stop, watched)
