@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
-import tomli
-
+from runwatch import shipped
 from runwatch.finding import Finding, Role, Severity, State
 
 
@@ -107,8 +105,7 @@ class Rule:
 @lru_cache(maxsize=1)
 def rules() -> dict[str, Rule]:
     """The rule of every kind, read once."""
-    text = (files("runwatch") / "kinds.toml").read_text(encoding="utf-8")
-    return {kind: _rule(row) for kind, row in tomli.loads(text).items()}
+    return {kind: _rule(row) for kind, row in shipped.table("kinds.toml").items()}
 
 
 def _rule(row: dict[str, Any]) -> Rule:

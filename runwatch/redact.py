@@ -7,10 +7,9 @@ password in a sentence looks like any word.
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
 from typing import Any
 
-import tomli
+from runwatch import shipped
 
 MARK = "[redacted]"
 
@@ -41,7 +40,6 @@ class Secret:
 @cache
 def secrets() -> tuple[Secret, ...]:
     """The kinds we know, in the order in which they are taken out."""
-    known = tomli.loads(resources.files("runwatch").joinpath("redact.toml").read_text("utf-8"))
     return tuple(
         Secret(
             name=secret["name"],
@@ -50,7 +48,7 @@ def secrets() -> tuple[Secret, ...]:
             samples=tuple((before, after) for before, after in secret["samples"]),
             silent=tuple(secret.get("silent", ())),
         )
-        for secret in known["secret"]
+        for secret in shipped.table("redact.toml")["secret"]
     )
 
 

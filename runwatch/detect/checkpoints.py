@@ -7,13 +7,12 @@ one saved at the lowest evaluation loss; else the last.
 import re
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import tomli
 
+from runwatch import shipped
 from runwatch.column import numbers, says
 from runwatch.records import Batch
 
@@ -125,9 +124,7 @@ class _Known:
     """The patterns of `checkpoint.toml`, compiled when the first line may tell of one."""
 
     def __init__(self) -> None:
-        self.table = tomli.loads(
-            (files("runwatch.detect") / "checkpoint.toml").read_text(encoding="utf-8")
-        )
+        self.table = shipped.table("detect/checkpoint.toml")
         self.fragments: tuple[str, ...] = tuple(self.table["fragments"])
         self._compiled: list[tuple[re.Pattern[str], bool]] = []
 

@@ -61,8 +61,11 @@ def fold(found: list[Finding]) -> list[Finding]:
     return [_joined(first, others) for first, others in kept]
 
 
-def _when(item: Finding) -> tuple[float, str, int]:
-    return (item.line if item.step is None else item.step, item.stream, item.line)
+def _when(item: Finding) -> tuple[float, str, int, float, int, str]:
+    """Total for what may tell one story, so that the order in which series began tells nothing."""
+    first = item.line if item.step is None else item.step
+    rank = -1 if item.rank is None else item.rank
+    return first, item.stream, item.line, -item.severity.weight, rank, item.message
 
 
 def _meets(first: Finding, item: Finding, latest: Finding) -> bool:

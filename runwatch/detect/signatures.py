@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from typing import Any
 
 import tomli
 
+from runwatch import shipped
 from runwatch.errors import FormatError
+
+_FOLDER = "detect/signature"
 
 # What a signature's line is in the story, and how strongly it claims a line that several match.
 WEIGHT = {
@@ -162,23 +164,17 @@ def _signature(row: dict[str, Any], where: str) -> Signature:
         ) from error
 
 
-def read(name: str) -> str:
-    """The text of one of the package's own signature files."""
-    return (files("runwatch.detect") / "signature" / name).read_text(encoding="utf-8")
-
-
 @lru_cache(maxsize=1)
 def catalog() -> Catalog:
     """The signatures that come with the package, read once."""
-    folder = files("runwatch.detect") / "signature"
-    names = sorted(f.name for f in folder.iterdir() if f.name.endswith(".toml"))
-    return Catalog(s for name in names for s in parsed(read(name), name))
+    names = shipped.names(_FOLDER, ".toml")
+    return Catalog(s for name in names for s in parsed(shipped.text(f"{_FOLDER}/{name}"), name))
 
 
 @lru_cache(maxsize=1)
 def context_table() -> dict[str, Any]:
     """What frames of tracebacks, types of exceptions and exit codes mean."""
-    return tomli.loads(read("context.toml"))
+    return shipped.table(f"{_FOLDER}/context.toml")
 
 
 # Lines that are read for their form: tracebacks, launcher tables, names of exceptions.

@@ -7,38 +7,39 @@ mean something else (a job id, an array task, a rotated copy, LoRA's rank) tells
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from os.path import dirname, join
+from functools import cache, cached_property
+
+from runwatch import shipped
 
 COMPRESSED = re.compile(r"\.(?:gz|zst|bz2|xz)$", re.IGNORECASE)
 ROTATED = re.compile(r"(\.(?:log|out|err|txt|jsonl?))[.-](\d{1,14})$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
     """`pattern` finds the rank in a name; without a group `rank` the name tells none.
 
-    `beside_master` is added where the run also has a master's stream, whose rank is 0.
+    A name that it matches holds one of the lower-case `words`. `beside_master` is added where the
+    run also has a master's stream, whose rank is 0.
     """
 
     name: str
-    pattern: re.Pattern[str]
+    words: tuple[str, ...]
+    pattern: str
     beside_master: int = 0
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """Compiled when a name first holds one of the words: most names hold few."""
+        return re.compile(self.pattern, re.IGNORECASE | re.VERBOSE)
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
     """In order: the first rule that matches a name decides."""
-    import tomli
-
-    with open(join(dirname(__file__), "stream_names.toml"), "rb") as file:
-        rows = tomli.load(file)["rule"]
+    rows = shipped.table("ingest/stream_names.toml")["rule"]
     return tuple(
-        Rule(
-            row["name"],
-            re.compile(row["pattern"], re.IGNORECASE | re.VERBOSE),
-            row.get("beside_master", 0),
-        )
+        Rule(row["name"], tuple(row["words"]), row["pattern"], row.get("beside_master", 0))
         for row in rows
     )
 
@@ -64,8 +65,11 @@ def _match(name: str) -> tuple[Rule, int] | None:
     if not any(sign.isdecimal() for sign in name):
         return None  # saves loading the rules for most single files
     name = bare(name)
+    lower = name.lower()
     for rule in rules():
-        hits = list(rule.pattern.finditer(name))
+        if not any(word in lower for word in rule.words):
+            continue
+        hits = list(rule.compiled.finditer(name))
         if hits:
             rank = hits[-1].groupdict().get("rank")
             return None if rank is None else (rule, int(rank))

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable
 from fnmatch import fnmatch
 from functools import cache
-from os.path import basename, dirname, join, splitext
+from os.path import basename, splitext
 from typing import Any
 
+from runwatch import shipped
 from runwatch.errors import InputError
 from runwatch.ingest.ranks import bare
 
@@ -24,10 +25,7 @@ _MARKED = re.compile(rb"[:\w]{2,16} \{\"")  # `DLLL {"...` and the like: an obje
 @cache
 def known() -> dict[str, Any]:
     """`not_logs.toml`, its magic patterns compiled on bytes."""
-    import tomli
-
-    with open(join(dirname(__file__), "not_logs.toml"), "rb") as file:
-        table = tomli.load(file)
+    table = shipped.table("ingest/not_logs.toml")
     for row in table["magic"]:
         row["bytes"] = re.compile(row["pattern"].encode("latin-1"), re.DOTALL)
     return table

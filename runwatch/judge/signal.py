@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
 from typing import Any, Self
 
-import tomli
-
+from runwatch import shipped
 from runwatch.curve import Curve
 from runwatch.finding import Finding, Severity
 from runwatch.judge.picture import Picture
@@ -98,5 +97,4 @@ def of_findings(name: str, found: list[Finding]) -> Signal | None:
 @cache
 def known() -> dict[str, dict[str, Any]]:
     """The table of signals."""
-    text = resources.files("runwatch.judge").joinpath("signals.toml").read_text("utf-8")
-    return tomli.loads(text)
+    return shipped.table("judge/signals.toml")

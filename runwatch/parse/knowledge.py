@@ -7,7 +7,6 @@ A user's file is TOML of the same shape as ours, all in one: `[[quantity]]`, `[a
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import tomli
 from runwatch.errors import FormatError
 from runwatch.parse.prefix import Prefixes
 from runwatch.parse.quantity import Names
+from runwatch.shipped import table
 
 _KEYS = frozenset(("quantity", "axis", "setting", "prefix", "fragments", "silent"))
 
@@ -60,8 +60,8 @@ def builtin() -> Knowledge:
 
 @cache
 def shipped(name: str) -> dict[str, Any]:
-    """One of our own files."""
-    return tomli.loads(files("runwatch.parse").joinpath(name).read_text("utf-8"))
+    """One of our own files, read once."""
+    return table(f"parse/{name}")
 
 
 def document_of(path: Path) -> dict[str, Any]:

@@ -79,10 +79,11 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """All known prefixes: those that may come first, those that may follow, and the user's own."""
+    """All known prefixes, by where they may stand, and the user's own."""
 
-    first: Pattern
-    following: Pattern
+    start: Pattern
+    anywhere: Pattern
+    after: Pattern
     own: tuple[tuple[Any, str], ...] = ()  # with names; of `regex`, which can be told to give up
 
     @classmethod
@@ -93,9 +94,14 @@ class Prefixes:
 
         Raises FormatError where a user's pattern is none, or does not peel its own samples.
         """
+        start, anywhere, after = (
+            Pattern.joined([e for e in entries if e.get("at") == place])
+            for place in ("start", None, "after")
+        )
         found = cls(
-            Pattern.joined([e for e in entries if e.get("at") != "after"]),
-            Pattern.joined([e for e in entries if e.get("at") != "start"]),
+            start,
+            anywhere,
+            after,
             tuple((compiled(entry), str(entry.get("name", "?"))) for entry in own),
         )
         for entry in own:
@@ -116,7 +122,9 @@ class Prefixes:
                 continue
             if m is not None and m.end() > at:
                 return m.end(), [(k, v) for k, v in m.groupdict().items() if v is not None], name
-        return (self.first if first else self.following).match(text, at)
+        return self.anywhere.match(text, at) or (self.start if first else self.after).match(
+            text, at
+        )
 
 
 class Peeler:

@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from random import random
 from typing import TYPE_CHECKING, Any
 
 import runwatch
+from runwatch import shipped
 from runwatch.errors import StoreError
 from runwatch.store import actions
 from runwatch.store.trouble import translated
@@ -233,7 +233,7 @@ def _publish(new: Path, path: Path) -> None:
 
 
 def _lay_out(connection: DuckDBPyConnection) -> None:
-    connection.execute(resources.files("runwatch.store").joinpath("schema.sql").read_text("utf-8"))
+    connection.execute(shipped.text("store/schema.sql"))
     actions.lay_out(connection)
     connection.execute(
         "INSERT INTO stored_rows.version VALUES (?, ?, now())", [VERSION, runwatch.__version__]

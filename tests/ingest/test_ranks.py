@@ -1,16 +1,12 @@
 """What a stream's name tells about its rank."""
 
-import tomllib
-from importlib.resources import files
-
 import pytest
 
+from runwatch import shipped
 from runwatch.ingest.order import reading_order
 from runwatch.ingest.ranks import rank_of, ranks, rules
 
-TABLE = tomllib.loads(
-    files("runwatch.ingest").joinpath("stream_names.toml").read_text(encoding="utf-8")
-)
+TABLE = shipped.table("ingest/stream_names.toml")
 SAMPLES = [
     (row["name"], name, rank) for row in TABLE["rule"] for name, rank in row["samples"].items()
 ]
@@ -20,7 +16,7 @@ SAMPLES = [
 def test_every_rule_tells_the_ranks_of_its_samples(rule: str, name: str, rank: int) -> None:
     """Law: a sample is matched by its own rule, no earlier one takes it away."""
     assert rank == rank_of(name)
-    assert next(r.name for r in rules() if r.pattern.search(name)) == rule
+    assert next(r.name for r in rules() if r.compiled.search(name)) == rule
 
 
 @pytest.mark.parametrize("name", TABLE["silent"])

@@ -1,15 +1,13 @@
 """Checkpoints that logs tell of."""
 
-import tomllib
-from importlib.resources import files
-
 import pytest
 
+from runwatch import shipped
 from runwatch.chunk import Chunk, Stream
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.parse import Parser
 
-TABLE = tomllib.loads((files("runwatch.detect") / "checkpoint.toml").read_text(encoding="utf-8"))
+TABLE = shipped.table("detect/checkpoint.toml")
 
 
 def told(*lines: str) -> Checkpoints:
