@@ -15,12 +15,13 @@ _SHOWN = 8
 
 
 def culprit(
-    incident: Incident, streams: list[Sightings], same: Sequence[Incident] = ()
-) -> tuple[int | None, str]:
+    incident: Incident, streams: list[Sightings], same: Sequence[Incident] = (),
+    others: Sequence[Incident] = (),
+) -> tuple[int | None, str]:  # fmt: skip
     """Who failed first: the rank and "", or None and "undetermined: why".
 
     `same` are incidents of the same fault; those of other streams came at the same time where
-    no clock says otherwise.
+    no clock says otherwise. `others` may name the rank where the first line does not.
     """
     hit = incident.first
     if hit.kind == "nccl_timeout":
@@ -36,10 +37,10 @@ def culprit(
                 f"undetermined: no clock says which of ranks {listed(tied | {hit.rank})} was first",
             )
         return hit.rank, ""
-    task = hit.told.get("task", "")
-    # Below an agent of its own on every node, a task is a node.
-    if task.isascii() and task.isdigit() and not any(s.tables.entries for s in streams):
-        return int(task), ""
+    if (task := _task(hit, streams)) is not None:
+        return task, ""
+    if (rank := _sole(hit, [*same, *others], streams)) is not None:
+        return rank, ""
     if why := _nobodys(hit):
         return None, f"undetermined: {why}"
     alone = len(streams) == 1 and (streams[0].world == 1 or not streams[0].several)
@@ -48,6 +49,25 @@ def culprit(
     if "device" in hit.told:
         return None, f"undetermined: the line names device {hit.told['device']}, not the rank"
     return None, "undetermined: the line names no rank"
+
+
+def _task(hit: Hit, streams: list[Sightings]) -> int | None:
+    """The rank that a scheduler's task is; below an agent of its own on every node it is a node."""
+    task = hit.told.get("task", "")
+    one = task.isascii() and task.isdigit() and not any(s.tables.entries for s in streams)
+    return int(task) if one else None
+
+
+def _sole(hit: Hit, others: Sequence[Incident], streams: list[Sightings]) -> int | None:
+    """The one rank of which other lines tell the same fault, or its end."""
+    if hit.told.get("whose") == "job" or hit.role == "ending":
+        return None
+    named: set[int | None] = set()
+    for one in others:
+        if one.first.kind == hit.kind or one.first.role == "launcher":
+            named |= {*one.ranks, one.first.rank, _task(one.first, streams)}
+    named.discard(None)
+    return named.pop() if len(named) == 1 else None
 
 
 def _nobodys(hit: Hit) -> str:

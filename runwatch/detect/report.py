@@ -43,7 +43,7 @@ def _root(
 ) -> Finding:
     """The root, and with it the ranks that tell of the `same`."""
     hit = incident.first
-    rank, note = culprit(incident, streams, same)
+    rank, note = culprit(incident, streams, same, episode.pending)
     message = rule(hit.kind).title
     if hit.note and not hit.note.startswith("undetermined"):
         message += f", at {hit.note}"

@@ -9,7 +9,7 @@ before it is not.
 from dataclasses import replace
 
 from runwatch.detect.episode import CRASHES, Episode, Key, key
-from runwatch.detect.hit import Incident
+from runwatch.detect.hit import Hit, Incident
 from runwatch.detect.progress import ENOUGH
 
 _TIER = {
@@ -24,6 +24,7 @@ _TIER = {
 _HARD = ("slurm_time_limit", "slurm_preemption", "node_failure", "k8s_evicted")
 # Incidents that say that something died and nothing of why.
 _UNSAID = ("process_crash", "python_exception")
+_BOX = 12  # lines of a launcher's box
 _BARE = ("spawn-process", "elastic-table", "elastic-failed", "traceback-cut")
 
 
@@ -66,6 +67,8 @@ def _explain(root: Incident, episode: Episode) -> None:
     names = {i.first.signature for i in episode.pending}
     if hit.signature == "shell-killed" and "exit-137" in names:
         hit.kind, hit.sure = "host_oom", "low"
+    if hit.kind in _UNSAID and hit.role == "launcher":
+        _signalled(hit, episode)
     unexplained = (
         hit.kind in _UNSAID
         and hit.role in ("generic", "launcher", "wrapper")
@@ -85,3 +88,14 @@ def _explain(root: Incident, episode: Episode) -> None:
             if i.first.told.get("pid") == hit.told["pid"] and i.first.rank is not None
         ]
         hit.rank = same[0].first.rank if same else None
+
+
+def _signalled(hit: Hit, episode: Episode) -> None:
+    """A launcher's box tells the signal some lines below its heading."""
+    near = [
+        i.first.kind
+        for i in episode.pending
+        if i.first.told.get("signo") and i.first.stream == hit.stream
+        and 0 < i.first.line - hit.line <= _BOX
+    ]  # fmt: skip
+    hit.kind = near[0] if near else hit.kind

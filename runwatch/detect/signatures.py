@@ -181,6 +181,10 @@ def context_table() -> dict[str, Any]:
 STRUCTURE = frozenset(
     [
         "traceback (most recent call last)",
+        ".exc.",
+        ".exceptions.",
+        ".errors.",
+        ".errorfactory.",
         'file "',
         ".py:0 in ",
         "during handling of the above exception",

@@ -31,6 +31,8 @@ _NAMED = re.compile(
     r"(Error|Exception|Interrupt|Exit|Failure|Failed|Fault|Timeout|Expired|NotFound|Iteration"
     r"|Killed|Empty|Full)$"
 )
+# Modules in which libraries keep their exceptions, whatever these are called.
+_RAISED = re.compile(r"(?:^|\.)_?(?:exc|exceptions?|errors?|errorfactory)\.")
 _PREFIX = re.compile(
     r"^(?:\s*(?:\[?(?:rank|default)\s?\d+\]?:|\d+: |\[\d+,\d+\]<std(?:err|out)>:"
     r"|\([\w.]+ pid=\d+[^)]*\)|│)\s?)+"
@@ -186,7 +188,7 @@ def _exception(body: str, tb: Open | None) -> Caught | None:
     last = name.rsplit(".", 1)[-1]
     framed = tb is not None and not tb.closed
     plain = any(word in last for word in ("Error", "Exception", "Interrupt"))
-    plain = plain or ("." in name and bool(_NAMED.search(last)))
+    plain = plain or ("." in name and bool(_NAMED.search(last) or _RAISED.search(name)))
     if last.endswith("Warning"):
         return None
     if tb is not None and framed and (_NAMED.search(last) or ("." in name and ":" in body)):
