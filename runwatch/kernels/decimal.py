@@ -12,6 +12,7 @@ from runwatch.kernels.jit import FAST
 from runwatch.kernels.memory import (
     as_double,
     byte_at,
+    digits_at,
     leading_zeros,
     product_high,
     put_double,
@@ -45,6 +46,7 @@ _FIVES = _powers_of_five()
 _TENS = np.array([10.0**n for n in range(23)])
 _WHOLE_TENS = np.array([10**n for n in range(9)], np.uint64)
 _ONE = np.uint64(1)
+_EXACT = np.uint64(1 << 53)  # a double tells all whole numbers below apart
 _ZEROS = np.uint64(0x3030303030303030)
 _SEVENTY_SIX = np.uint64(0x7676767676767676)
 _TOPS = np.uint64(0x8080808080808080)
@@ -151,60 +153,44 @@ def _raised_at(at, mantissa, power, negative, result):
     return at
 
 
-@njit(**FAST)
+@njit(**FAST, forceinline=True)
 def number_at(address, result):
     """Read the number at an address into the double at `result`; the address behind it.
 
     0 where there is none, or one with more digits than are read here.
     """
     negative = byte_at(address) == 45
-    at = address + 1 if negative else address
-    word = word_at(at)
-    odd = word ^ _ZEROS
-    odd = ((odd + _SEVENTY_SIX) | odd) & _TOPS
-    whole = trailing_zeros(odd) >> 3
+    sign = np.int64(1) if negative else np.int64(0)
+    first = address + sign
+    odd = ~(digits_at(address) >> np.uint64(sign))
+    end = whole = trailing_zeros(odd)
     if whole == 0:
         return np.int64(0)
-    if whole == 8:
-        return _long_number_at(at, negative, result)
-    mark = (word >> np.uint64(8 * whole)) & np.uint64(0xFF)
-    if mark == 46:
-        end = trailing_zeros(odd & (odd - _ONE)) >> 3
-        if end == 8:
-            return _two_words_at(at, word, whole, negative, result)
-        mark = (word >> np.uint64(8 * end)) & np.uint64(0xFF)
-        if end > whole + 1:  # the point has digits behind it: close the gap
-            low = (_ONE << np.uint64(8 * whole)) - _ONE
-            mantissa = digit_value((word & low) | ((word >> np.uint64(8)) & ~low), end - 1)
-            value = np.float64(mantissa) / _TENS[end - 1 - whole]
-            at += end
-        else:
-            value = np.float64(digit_value(word, whole))
-            at += whole
-            mark = np.uint64(46)
-    else:
-        value = np.float64(digit_value(word, whole))
-        at += whole
-    if (mark | np.uint64(32)) == 101:
-        return _long_number_at(address + 1 if negative else address, negative, result)
-    put_double(result, -value if negative else value)
-    return at
-
-
-@njit(**FAST)
-def _two_words_at(first, word, whole, negative, result):
-    """As `number_at`, where the first eight characters are digits and a point behind `whole`."""
-    more = word_at(first + 8)
-    count = digit_count(more)
-    if count == 8:
+    if whole > 8:
         return _long_number_at(first, negative, result)
-    low = (_ONE << np.uint64(8 * whole)) - _ONE
-    mantissa = digit_value((word & low) | ((word >> np.uint64(8)) & ~low), 7)
-    if count:
-        mantissa = mantissa * _WHOLE_TENS[count] + digit_value(more, count)
-    power = whole - 7 - count
-    at = first + 8 + count
-    return _raised_at(at, mantissa, power, negative, result)
+    mantissa = digit_value(word_at(first), whole)
+    value = np.float64(mantissa)
+    mark = byte_at(first + whole)
+    if mark == 46:
+        behind = trailing_zeros(odd & (odd - _ONE))
+        digits = behind - whole - 1
+        if digits > 8:
+            return _long_number_at(first, negative, result)
+        if digits:
+            end = behind
+            more = digit_value(word_at(first + whole + 1), digits)
+            mantissa = mantissa * _WHOLE_TENS[digits] + more
+            mark = byte_at(first + end)
+            if (mark | 32) == 101:
+                return _raised_at(first + end, mantissa, -digits, negative, result)
+            if mantissa >= _EXACT:
+                value = scaled(mantissa, -digits)
+            else:
+                value = np.float64(mantissa) / _TENS[digits]
+    elif (mark | 32) == 101:
+        return _raised_at(first + end, mantissa, np.int64(0), negative, result)
+    put_double(result, -value if negative else value)
+    return first + end
 
 
 @njit(**FAST)

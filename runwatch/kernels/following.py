@@ -64,11 +64,11 @@ from runwatch.kernels.layout import (
     KIND,
     KNOWN,
     LONG,
+    M_BLOCKS,
     M_OPS,
     M_STAGED,
     M_TEMPLATES,
     M_VALUES,
-    M_WORDS,
     MANY,
     MAX_BESIDES,
     MAX_RANK,
@@ -295,7 +295,7 @@ def follow(first, last, given, matched):
     tallies instead. `F_WHY` says why it stopped.
     """
     templates, ops = whole_at(matched + 8 * M_TEMPLATES), whole_at(matched + 8 * M_OPS)
-    words, staged = whole_at(matched + 8 * M_WORDS), whole_at(matched + 8 * M_STAGED)
+    blocks, staged = whole_at(matched + 8 * M_BLOCKS), whole_at(matched + 8 * M_STAGED)
     points, constants = whole_at(given + 8 * F_POINTS), whole_at(given + 8 * F_CONSTANTS)
     places, all_marks = whole_at(given + 8 * F_PLACES), whole_at(given + 8 * F_MARKS)
     tallies, scratch = whole_at(given + 8 * F_TALLIES), whole_at(given + 8 * F_SCRATCH)
@@ -374,7 +374,7 @@ def follow(first, last, given, matched):
             t = whole_at(row + 8 * SIBLING)
             while t != start and t >= 0:
                 row = templates + 8 * WIDTH * t
-                if fitted(at, row, ops, words, scratch):
+                if fitted(at, row, ops, blocks, scratch):
                     break
                 t = whole_at(row + 8 * SIBLING)
             if t == start or t < 0:

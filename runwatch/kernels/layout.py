@@ -6,9 +6,11 @@ Its operations say how to match it, its other columns what the readable path mak
 
 import numpy as np
 
-# What an operation of a template does. Its row is (operation, a, b, c).
-LITERAL, NUMBER, STAMP, BLANKS, MASKED, UNTIL, GIVEN, WHOLE = range(8)
-OP_WIDTH, WORD_WIDTH = 4, 3
+# An operation of a template is a text and what stands behind it. Its row is (operation, first block
+# of the text, its length, a, b, c). A block says for each of `RUN` bytes the least that it may be,
+# and how far above that.
+NOTHING, NUMBER, STAMP, BLANKS, UNTIL, GIVEN, WHOLE = range(7)
+OP_WIDTH, RUN = 6, 32
 
 # Columns of a template's row. A column that names a slot is -1 where there is none; CODE, INSIDE
 # and HEAD are what must hold of its writer, ANY where nothing must.
@@ -33,7 +35,7 @@ CODE_LIMIT, IN_CODE = 12.0, 5.0  # as in `silence.Quiet`
 UNKNOWN, PROVEN, REFUSED, SHOWN, SHOWN_NOW = range(5)
 
 # What `match` is given: addresses of tables, then numbers, then what it counts.
-(M_TEMPLATES, M_OPS, M_WORDS, M_FORMS, M_EXACT, M_NEXT, M_STAGED, M_VALUES, M_FORM_MASK,
+(M_TEMPLATES, M_OPS, M_BLOCKS, M_FORMS, M_EXACT, M_NEXT, M_STAGED, M_VALUES, M_FORM_MASK,
  M_EXACT_MASK, M_ROOM, M_END, M_LAST, M_COUNT, M_LINES, M_WIDTH) = range(16)  # fmt: skip
 # What `follow` is given besides.
 (F_POINTS, F_CONSTANTS, F_WRITERS, F_PLACES, F_MARKS, F_GATES, F_REACHED, F_CHANGED, F_BESIDE,

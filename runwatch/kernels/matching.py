@@ -15,8 +15,8 @@ from runwatch.kernels.layout import (
     FORM_COUNTED,
     FORM_WEIGHTS,
     GIVEN,
-    LITERAL,
     LONGEST,
+    M_BLOCKS,
     M_COUNT,
     M_END,
     M_EXACT,
@@ -31,23 +31,23 @@ from runwatch.kernels.layout import (
     M_STAGED,
     M_TEMPLATES,
     M_VALUES,
-    M_WORDS,
-    MASKED,
     MAX_FILLING,
     NUMBER,
     OP_WIDTH,
     OPS,
     OPS_END,
+    RUN,
     SIBLING,
     STAGED_WIDTH,
+    STAMP,
     UNTIL,
     VALUES,
     WHOLE,
     WIDTH,
-    WORD_WIDTH,
 )
 from runwatch.kernels.memory import (
     byte_at,
+    differs_at,
     ends_at,
     put_double,
     put_whole,
@@ -57,10 +57,7 @@ from runwatch.kernels.memory import (
 )
 from runwatch.kernels.moment import stamp_at
 
-_SIX = np.uint64(0x0606060606060606)
-_HIGH = np.uint64(0xF0F0F0F0F0F0F0F0)
 _BLANKS = np.uint64(0x2020202020202020)
-_THREES = np.uint64(0x3030303030303030)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 
@@ -126,45 +123,24 @@ def found_in(table, mask, key):
 
 
 @njit(**FAST)
-def fitted(at, row, ops, words, values):
+def fitted(at, row, ops, blocks, values):
     """The address behind a text that a template fits, 0 where it does not. Values are filled in
     on the way."""
     op = ops + whole_at(row + 8 * OPS) * (8 * OP_WIDTH)
     end = ops + whole_at(row + 8 * OPS_END) * (8 * OP_WIDTH)
     while op < end:
-        kind = whole_at(op)
-        if kind == LITERAL:
-            word = words + whole_at(op + 8) * (8 * WORD_WIDTH)
-            behind = at + whole_at(op + 24)
-            while at < behind:
-                if (word_at(at) & word_at(word)) != word_at(word + 8):
-                    return np.int64(0)
-                at += 8
-                word += 8 * WORD_WIDTH
-            at = behind
-        elif kind == NUMBER:
-            at = number_at(at, values + 8 * whole_at(op + 8))
-            if at == 0:
+        block = blocks + whole_at(op + 8) * (2 * RUN)
+        behind = at + whole_at(op + 16)
+        while at < behind:
+            if differs_at(at, block):
                 return np.int64(0)
-        elif kind == MASKED:
-            word = words + whole_at(op + 8) * (8 * WORD_WIDTH)
-            behind = at + whole_at(op + 24)
-            while at < behind:
-                x, digits = word_at(at), word_at(word + 16)
-                if (x & word_at(word)) != word_at(word + 8):
-                    return np.int64(0)
-                if ((x + (_SIX & digits)) & (_HIGH & digits)) != (_THREES & digits):
-                    return np.int64(0)
-                at += 8
-                word += 8 * WORD_WIDTH
-            at = behind
-        elif kind == UNTIL:
-            behind = at + MAX_FILLING
-            byte = byte_at(at)
-            while byte != 124 and byte != 10 and byte != 13 and at < behind:
-                at += 1
-                byte = byte_at(at)
-            if byte != 124:
+            at += RUN
+            block += 2 * RUN
+        at = behind
+        kind = whole_at(op)
+        if kind == NUMBER:
+            at = number_at(at, values + 8 * whole_at(op + 24))
+            if at == 0:
                 return np.int64(0)
         elif kind == BLANKS:
             start = at
@@ -174,21 +150,29 @@ def fitted(at, row, ops, words, values):
                 at += count
             if at == start:
                 return np.int64(0)
+        elif kind == UNTIL:
+            behind = at + MAX_FILLING
+            byte = byte_at(at)
+            while byte != 124 and byte != 10 and byte != 13 and at < behind:
+                at += 1
+                byte = byte_at(at)
+            if byte != 124:
+                return np.int64(0)
         elif kind == WHOLE:
             word = word_at(at)
             count = digit_count(word)
             if count == 0 or count == 8:
                 return np.int64(0)
-            put_double(values + 8 * whole_at(op + 8), np.float64(digit_value(word, count)))
+            put_double(values + 8 * whole_at(op + 24), np.float64(digit_value(word, count)))
             at += count
         elif kind == GIVEN:
-            put_whole(values + 8 * whole_at(op + 8), whole_at(op + 16))
-        else:
-            moment = stamp_at(at, whole_at(op + 8))
+            put_whole(values + 8 * whole_at(op + 24), whole_at(op + 32))
+        elif kind == STAMP:
+            moment = stamp_at(at, whole_at(op + 24))
             if moment < 0:
                 return np.int64(0)
-            slot = whole_at(op + 24)
-            put_double(values + 8 * (slot >> 8), np.float64(moment - whole_at(op + 16)))
+            slot = whole_at(op + 40)
+            put_double(values + 8 * (slot >> 8), np.float64(moment - whole_at(op + 32)))
             at += slot & 255
         op += 8 * OP_WIDTH
     end = byte_at(at)
@@ -196,12 +180,12 @@ def fitted(at, row, ops, words, values):
 
 
 @njit(**FAST)
-def _fitting(first, at, templates, ops, words, values):
+def _fitting(first, at, templates, ops, blocks, values):
     """Which of a ring of siblings fits a text, -1 where none does."""
     t = first
     while t >= 0:
         row = templates + 8 * WIDTH * t
-        if fitted(at, row, ops, words, values):
+        if fitted(at, row, ops, blocks, values):
             return t
         t = whole_at(row + 8 * SIBLING)
         if t == first:
@@ -215,16 +199,16 @@ def known(at, end, given, values):
     if end - at > LONGEST:
         return np.int64(-1)
     templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
-    words = whole_at(given + 8 * M_WORDS)
+    blocks = whole_at(given + 8 * M_BLOCKS)
     first = found_in(
         whole_at(given + 8 * M_FORMS), whole_at(given + 8 * M_FORM_MASK), form_at(at, end)
     )
-    t = _fitting(first, at, templates, ops, words, values)
+    t = _fitting(first, at, templates, ops, blocks, values)
     if t < 0:
         first = found_in(
             whole_at(given + 8 * M_EXACT), whole_at(given + 8 * M_EXACT_MASK), exact_at(at, end)
         )
-        t = _fitting(first, at, templates, ops, words, values)
+        t = _fitting(first, at, templates, ops, blocks, values)
     return t
 
 
@@ -237,7 +221,7 @@ def match(at, limit, given):
     (`M_ROOM`) is used up; values have room for `MAX_SLOTS` more than they need by then.
     """
     templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
-    words, nexts = whole_at(given + 8 * M_WORDS), whole_at(given + 8 * M_NEXT)
+    blocks, nexts = whole_at(given + 8 * M_BLOCKS), whole_at(given + 8 * M_NEXT)
     staged, values = whole_at(given + 8 * M_STAGED), whole_at(given + 8 * M_VALUES)
     room, last = whole_at(given + 8 * M_ROOM), whole_at(given + 8 * M_LAST)
     count, line, used = np.int64(0), np.int64(0), np.int64(0)
@@ -253,7 +237,7 @@ def match(at, limit, given):
         if last >= 0:
             t = whole_at(nexts + 8 * last)
             if t >= 0:
-                behind = fitted(at, templates + 8 * WIDTH * t, ops, words, value)
+                behind = fitted(at, templates + 8 * WIDTH * t, ops, blocks, value)
         if behind == 0:
             behind = text_end(at, whole_at(given + 8 * M_END))
             t = known(at, behind, given, value)

@@ -5,9 +5,11 @@ An address is an int64. Callers guarantee that `PAD` bytes behind the last one m
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 PAD = 64
+RUN = 32  # bytes that are looked at together
 _I8, _I64, _I128 = (ir.IntType(bits) for bits in (8, 64, 128))
 _BLOCK = 64
 
@@ -34,6 +36,40 @@ def byte_at(typingctx, address):
         return builder.zext(_load(builder, args[0], _I8), _I64)
 
     return types.int64(types.int64), code
+
+
+@intrinsic
+def digits_at(typingctx, address):
+    """Which of the next 32 bytes are digits, the first in the lowest bit."""
+
+    def code(context, builder, signature, args):
+        kind = ir.VectorType(_I8, RUN)
+        above = builder.sub(_load(builder, args[0], kind), ir.Constant(kind, [48] * RUN))
+        digits = builder.icmp_unsigned("<", above, ir.Constant(kind, [10] * RUN))
+        return builder.zext(builder.bitcast(digits, ir.IntType(RUN)), _I64)
+
+    return types.uint64(types.int64), code
+
+
+@intrinsic
+def differs_at(typingctx, address, block):
+    """Whether one of the next 32 bytes is not from the least on that a block says for it, or
+    further above than it says. A block is 32 bytes of the least, and 32 of how far above."""
+
+    def code(context, builder, signature, args):
+        kind = ir.VectorType(_I8, RUN)
+        least, room = (
+            _load(builder, builder.add(args[1], ir.Constant(_I64, n)), kind) for n in (0, RUN)
+        )
+        above = builder.sub(_load(builder, args[0], kind), least)
+        name = f"llvm.usub.sat.v{RUN}i8"
+        subtract = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, (kind, kind)), name
+        )
+        odd = builder.bitcast(builder.call(subtract, (above, room)), ir.IntType(8 * RUN))
+        return builder.icmp_unsigned("!=", odd, ir.Constant(odd.type, 0))
+
+    return types.boolean(types.int64, types.int64), code
 
 
 @intrinsic

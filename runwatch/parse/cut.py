@@ -94,7 +94,8 @@ class Cut:
 
 def _last_end(data: bytes, limit: int) -> int:
     """Behind the last end of a text before a limit; 0 where there is none."""
-    return max(data.rfind(b"\n", 0, limit), data.rfind(b"\r", 0, limit)) + 1
+    newline = data.rfind(b"\n", 0, limit)
+    return max(newline, data.rfind(b"\r", newline + 1, limit)) + 1
 
 
 def _first_end(data: bytes) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runwatch.kernels import layout
-from runwatch.parse.parts import Blanks, Filling, Moment, Part, Slot, Template
+from runwatch.parse.parts import Blanks, Fixed, Moment, Part, Slot, Template
 from runwatch.parse.plan import Evidence
 from runwatch.parse.table import Head
 from runwatch.parse.trace import Outcome
@@ -80,7 +80,7 @@ class Program:
         self._timed = timed
         self.templates = Table(layout.WIDTH, np.int64)
         self.ops = Table(layout.OP_WIDTH, np.int64)
-        self.words = Table(layout.WORD_WIDTH, np.uint64)
+        self.blocks = Table(2 * layout.RUN, np.uint8)
         self.points = Table(layout.POINT_WIDTH, np.int64)
         self.constants = Table(1, np.float64)
         self.forms, self.exact = Index(), Index()
@@ -139,10 +139,16 @@ class Program:
             row[layout.TIME], values = values, values + 1
             if not template.timed:
                 given.append(said.time)
+        text, free = b"", b""  # that were not laid out yet
         for part in template.parts:
-            self._part(part, values, int(row[layout.TIME]))
+            if isinstance(part, Fixed) or (isinstance(part, Moment) and not self._timed):
+                text, free = text + part.text, free + part.free
+            else:
+                self._part(part, self._text(text, free), values, int(row[layout.TIME]))
+                text = free = b""
+        self.ops.add(layout.NOTHING, *self._text(text, free), 0, 0, 0)
         for slot, value in enumerate(given, slots):
-            self.ops.add(layout.GIVEN, slot, int(np.float64(value).view(np.int64)), 0)
+            self.ops.add(layout.GIVEN, 0, 0, slot, int(np.float64(value).view(np.int64)), 0)
         return values
 
     def _meaning(self, template: Template, row: npt.NDArray[np.int64]) -> None:
@@ -170,21 +176,22 @@ class Program:
         row[layout.LONG] = all(len(metric) > _SHORT for metric, _ in said.form)
         row[layout.CONTINUES], row[layout.ASKED] = said.continues, said.asked
 
-    def _part(self, part: Part, beyond: int, moment: int) -> None:
-        """Lay a part out; numbers that mean nothing go `beyond` the values."""
+    def _text(self, text: bytes, free: bytes) -> tuple[int, int]:
+        """Lay a text out; its first block and its length."""
+        return self.blocks.extend(_blocks(text, free)), len(text)
+
+    def _part(self, part: Part, text: tuple[int, int], beyond: int, moment: int) -> None:
+        """Lay a part out and the text before it; numbers that mean nothing go `beyond` the
+        values."""
         if isinstance(part, Slot):
             kind = layout.WHOLE if part.whole else layout.NUMBER
-            self.ops.add(kind, beyond if part.index is None else part.index, 0, 0)
-        elif isinstance(part, Blanks):
-            self.ops.add(layout.BLANKS, 0, 0, 0)
-        elif isinstance(part, Filling):
-            self.ops.add(layout.UNTIL, 0, 0, 0)
-        elif isinstance(part, Moment) and self._timed:
-            self.ops.add(layout.STAMP, part.fraction, part.offset, moment << 8 | len(part.text))
+            self.ops.add(kind, *text, beyond if part.index is None else part.index, 0, 0)
+        elif isinstance(part, Moment):
+            place = moment << 8 | len(part.text)
+            self.ops.add(layout.STAMP, *text, part.fraction, part.offset, place)
         else:
-            first = self.words.extend(_words(part.text, part.free))
-            kind = layout.MASKED if any(part.free) else layout.LITERAL
-            self.ops.add(kind, first, 0, len(part.text))
+            kind = layout.BLANKS if isinstance(part, Blanks) else layout.UNTIL
+            self.ops.add(kind, *text, 0, 0, 0)
 
 
 def _traits(said: Outcome) -> int:
@@ -194,11 +201,11 @@ def _traits(said: Outcome) -> int:
     return sum(bit for bit, holds in zip(_TRAITS, said.traits[0], strict=True) if holds)
 
 
-def _words(text: bytes, free: bytes) -> npt.NDArray[np.uint64]:
-    """Text as rows of eight bytes: a mask, what must stand under it, where any digit does."""
+def _blocks(text: bytes, free: bytes) -> npt.NDArray[np.uint8]:
+    """Text as blocks: the least that each byte may be, and how far above."""
     letters, digits = np.frombuffer(text, np.uint8), np.frombuffer(free, np.bool_)
-    cells = np.zeros((layout.WORD_WIDTH, -(-len(text) // 8) * 8), np.uint8)
-    cells[0, : len(text)] = np.where(digits, 0xF0, 0xFF)  # of a digit, the upper half
-    cells[1, : len(text)] = np.where(digits, 0x30, letters)
-    cells[2, : len(text)] = np.where(digits, 0xFF, 0)
-    return cells.view(np.uint64).T
+    least = np.zeros(-(-len(text) // layout.RUN) * layout.RUN, np.uint8)
+    room = np.full_like(least, 255)  # behind the text anything may stand
+    least[: len(text)] = np.where(digits, ord("0"), letters)
+    room[: len(text)] = np.where(digits, 9, 0)
+    return np.hstack([least.reshape(-1, layout.RUN), room.reshape(-1, layout.RUN)])

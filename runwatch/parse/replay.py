@@ -52,6 +52,7 @@ class Replay:
                 base = int(data.ctypes.data)
                 for stage in self._crew.staged(base, base + len(span) - beyond):
                     self._go_through(stream, stage, data, base)
+        self._carry()
         return self._line
 
     def _go_through(
@@ -67,11 +68,14 @@ class Replay:
             why = layout.UNSETTLED
             if self._host.is_calm(stream):
                 i, why = self._follow(stage, i, count, line)
+                if why == layout.FULL:
+                    self._carry()
                 if why in (layout.DONE, layout.FULL):
                     continue
             t, start, end, lines = stage.texts[i].tolist()
             raw = data[start - base : end - base].tobytes()
             trace = Trace()
+            self._carry()
             self._host.read_line(stream, line + lines, raw, trace)
             if why == layout.STRANGE:
                 self._crew.settle()
@@ -95,7 +99,6 @@ class Replay:
         given[layout.F_SPEAKER] = self._rows.speaker
         given[layout.F_METRIC_LINE] = ledger.metric_line(name)
         given[layout.F_EXAMPLES] = ledger.wants_examples
-        given[layout.F_CHANGES] = given[layout.F_BESIDES] = 0
         stopped = int(following.follow(i, count, self._address, stage.address))
         if stopped > i:
             self._write(name)
@@ -121,7 +124,7 @@ class Replay:
         rows.moved, self._tallies = False, None if tally is None else tally.rows
 
     def _write(self, name: str) -> None:
-        """Write down what the kernel read, and carry the places back."""
+        """Write down what the kernel read."""
         ledger, given, rows = self._host.ledger, self._given, self._rows
         ledger.block(
             int(given[layout.F_MADE]), int(given[layout.F_METRIC_LINES]), self._out,
@@ -132,4 +135,9 @@ class Replay:
         speaker = int(given[layout.F_SPEAKER])
         if speaker >= 0:
             self._host.heard(name, rows.ranks[speaker])
-        rows.store(int(given[layout.F_CHANGES]), int(given[layout.F_BESIDES]))
+
+    def _carry(self) -> None:
+        """Carry the places that the kernel changed back, before anybody looks at them."""
+        given = self._given
+        self._rows.store(int(given[layout.F_CHANGES]), int(given[layout.F_BESIDES]))
+        given[layout.F_CHANGES] = given[layout.F_BESIDES] = 0

@@ -25,15 +25,19 @@ class Stage:
         self.given[layout.M_LAST] = -1
         self.address = int(self.given.ctypes.data)
         self.end = 0  # the address behind the last text
+        self._known = -1  # templates, when the kernel was told last
 
     def aim(self, program: Program) -> None:
         """Tell the kernel where the tables are; they move when they grow."""
+        if self._known == program.templates.used:
+            return
+        self._known = program.templates.used
         if len(self._nexts) < len(program.templates.rows):
             nexts = np.full(len(program.templates.rows), -1, np.int64)
             nexts[: len(self._nexts)] = self._nexts
             self._nexts = nexts
         tables = (
-            program.templates.rows, program.ops.rows, program.words.rows, program.forms.rows,
+            program.templates.rows, program.ops.rows, program.blocks.rows, program.forms.rows,
             program.exact.rows, self._nexts, self.texts, self._values,
         )  # fmt: skip
         self.given[: len(tables)] = [table.ctypes.data for table in tables]
