@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from glob import glob
 from typing import Any
 
+from runwatch.elsewhere import Distant, Elsewhere
 from runwatch.errors import RunwatchError
 from runwatch.ingest import gpu
 from runwatch.ingest.following import Following
-from runwatch.ingest.process import Process
-from runwatch.repair import Elsewhere, Local
+from runwatch.repair import Local
 from runwatch.target import Kind, Target
 from runwatch.vitals import Gpu
 
@@ -23,15 +23,15 @@ Look = Callable[[], Awaitable[list[gpu.Reading]]]
 class Attendance:
     """Looks now and then; `body` is the process behind the target, `gpu` how the GPUs were last."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, touch: bool = False) -> None:
         self.target = target
-        self.body = _body(target)
+        self.body = _body(target, touch=touch)
         self.gpu: Gpu | None = None
 
     @property
-    def here(self) -> bool:
-        """Whether something can be done about the process from here."""
-        return not isinstance(self.body, Elsewhere)
+    def looked(self) -> bool:
+        """Whether the process was looked for, be it there or not."""
+        return self.body is None or self.body.looked
 
     async def glance(self) -> None:
         """One look at the GPUs of this machine."""
@@ -43,26 +43,24 @@ class Attendance:
         """Look until cancelled."""
         await asyncio.gather(self._attend(source), self._gauge(source))
 
-    async def _attend(self, source: Following) -> None:
+    async def _attend(self, source: Any) -> None:
         """See how the process or the job is that the source found."""
         while self.body is not None:
-            found = False
-            with contextlib.suppress(RunwatchError, ConnectionError):  # the source tells of it
-                found = await self._found(source, self.body)
-            await asyncio.sleep(FAR if found else SOON)
+            if isinstance(self.body, Local):
+                await asyncio.sleep(max(self._adopted(source, self.body), SOON))
+                continue
+            pause = 0.0
+            # The source tells of a host that is out of reach; one that answers strangely stays so.
+            with contextlib.suppress(RunwatchError, ConnectionError, ValueError, IndexError):
+                pause = await self.body.attend(source)
+            await self.body.rest(max(pause, SOON))
 
-    async def _found(self, source: Any, body: Local | Elsewhere) -> bool:
-        """Whether the source has found a process or a job; how it is now."""
-        process, job = getattr(source, "process", None), getattr(source, "job", None)
+    def _adopted(self, source: Any, body: Local) -> float:
+        """The process that the source found, if it looked for one; seconds until the next look."""
+        process = getattr(source, "process", None)
         if process is not None:
-            body.adopt(await source.processes.look(process) if self.target.host else process)
-        elif job is not None and isinstance(body, Elsewhere):
-            job = await source.look()
-            state = "gone" if job.over else "running"
-            code = 0 if job.state == "COMPLETED" else job.exit_code
-            body.adopt(Process(0, job.title, state, code))
-            body.said = body.said or job.ending
-        return process is not None or job is not None
+            body.adopt(process)
+        return FAR if process is not None else 0.0
 
     async def _gauge(self, source: Following) -> None:
         """Look at the GPUs, where there are any."""
@@ -87,10 +85,12 @@ def total(found: Sequence[gpu.Reading]) -> Gpu:
     return Gpu(mean, used * (1 << 30), size * (1 << 30), len(found))
 
 
-def _body(target: Target) -> Local | Elsewhere | None:
+def _body(target: Target, *, touch: bool) -> Local | Elsewhere | None:
     """The process behind a target: named, or whoever writes the file."""
-    if target.host or target.kind in (Kind.SLURM, Kind.WANDB, Kind.MLFLOW):
+    if target.kind in (Kind.SLURM, Kind.WANDB, Kind.MLFLOW):
         return Elsewhere()
+    if target.host:
+        return Distant(touch=touch)
     if target.kind in (Kind.PID, Kind.PROC):
         return Local([])
     if target.kind is Kind.GLOB:

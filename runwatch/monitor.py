@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 QUIET = 0.25  # seconds without data after which everything there was has been read
 PATIENCE = 20.0  # seconds after which a source that says nothing has nothing
 SLOW = 2.0  # seconds after which streams that say nothing are not waited for
+BESIDE = 5.0  # seconds that the search for the process behind a log may take
 BUSY = 60.0  # seconds after which one that is written faster than it is read is told of
 SMALL = 1 << 16  # bytes of a chunk that is most likely the last for now
 
@@ -73,7 +74,7 @@ class Watched:
         self.source: Following | None = None
         if not (wishes.once and target.kind in FILES):
             self.source = _opened(target, tee)
-        self._beside = Attendance(target)
+        self._beside = Attendance(target, touch=wishes.allowed.remote)
         self._ends: set[str] = set()  # streams that were read to their end
         self._begun = steady()
         self.watch = self._made(past)
@@ -90,7 +91,7 @@ class Watched:
         return Watch(
             str(target), self._run, analysis, self._clock, self._steady,
             cadence=Cadence.of(wishes.interval, wishes.most, backoff=wishes.backoff),
-            allowed=replace(wishes.allowed, here=self._beside.here), body=self._beside.body,
+            allowed=wishes.allowed, body=self._beside.body,
             target_type=str(target.kind), gpu=lambda: self._beside.gpu, once=wishes.once,
             age=_age(target), held=target.kind is Kind.STANDARD_INPUT, settle=wishes.interval,
             resumed="" if past is None else _resumed(past),
@@ -191,6 +192,7 @@ class Watched:
                     not watch.over
                     and not watch.caught_up
                     and quiet
+                    and self._looked_beside()
                     and (source.reach.ok or self._wishes.once)
                 ):
                     events += watch.baseline()
@@ -201,6 +203,10 @@ class Watched:
                 pending.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):
                     await pending
+
+    def _looked_beside(self) -> bool:
+        """Whether its process was looked for, or that takes too long."""
+        return self._beside.looked or self._steady() - self._begun > BESIDE
 
     def _at_end(self, chunk: Chunk, source: Following) -> bool:
         """Whether all that was there has been read. A log that is written without a pause is

@@ -10,12 +10,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from runwatch.errors import RunwatchError
-from runwatch.ingest.process import Process
+from runwatch.ingest.process import PASSERS, Process
 from runwatch.ingest.process_local import local
 
 PROC = "/proc"
-# They only pass on what others print: their command line says nothing of the training.
-_PIPES = frozenset(("tee", "cat", "script", "ts", "rotatelogs", "multilog", "svlogd", "logger"))
 
 
 @dataclass(slots=True)
@@ -38,7 +36,7 @@ class Owner:
             process = local().snapshot(pid)
         except RunwatchError:
             return None
-        if process.name in _PIPES:
+        if process.name in PASSERS or _user(pid) != os.geteuid():  # not ours to start again
             process = replace(process, command=())
         return cls(
             process,
@@ -133,6 +131,14 @@ def _for_writing(pid: int, number: str) -> bool:
         if line.startswith("flags:"):
             return bool(int(line.split()[1], 8) & (os.O_WRONLY | os.O_RDWR))
     return False
+
+
+def _user(pid: int) -> int:
+    """Whose process it is; without /proc, taken for ours."""
+    try:
+        return os.stat(f"{PROC}/{pid}").st_uid
+    except OSError:
+        return os.geteuid()
 
 
 def _parent(pid: int) -> int:

@@ -21,14 +21,15 @@ KINDS = (RESTART, REVIVE, CLEAR, CANCEL)
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """What the user allows: `fix` is off with --no-fix; `yes` names kinds allowed in advance, for
-    any cause; the commands are the user's own, in words of a shell. `here` is False for a run on
-    another host, which is only told what to do."""
+    any cause; the commands are the user's own, in words of a shell. `remote` is on with
+    --fix-remote. `away` is why nothing can be done about this run from here, if so."""
 
     fix: bool = True
     yes: frozenset[str] = frozenset()
     restart_command: str = ""
     clear_command: str = ""
-    here: bool = True
+    remote: bool = False
+    away: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,20 @@ class Budget:
 
     def spent(self, kind: str) -> "Budget":
         """After one more try."""
-        return replace(self, tries={**self.tries, kind: self.tries.get(kind, 0) + 1})
+        return replace(self, tries={**self.tries, _fix(kind): self.tried(kind) + 1})
 
     def left(self, kind: str) -> int:
         """Tries that may still be made."""
-        return max(0, TRIES - self.tries.get(kind, 0))
+        return max(0, TRIES - self.tried(kind))
+
+    def tried(self, kind: str) -> int:
+        """Tries that were made."""
+        return self.tries.get(_fix(kind), 0)
+
+
+def _fix(kind: str) -> str:
+    """Whether it is a zombie or gone when it is started again is chance: both are one fix."""
+    return RESTART if kind == REVIVE else kind
 
 
 def remedy(
@@ -108,7 +118,7 @@ def remedy(
         reason = f"nothing says whether it has finished (`--yes {kind}` starts it all the same)"
     title = rule(cause.kind).title if cause is not None else "The process is gone"
     why = title if not reason else f"{title}; {reason}"
-    return Remedy(kind, why, command, folder, bool(reason), budget.tries.get(kind, 0))
+    return Remedy(kind, why, command, folder, bool(reason), budget.tried(kind))
 
 
 def why_not(
@@ -117,8 +127,8 @@ def why_not(
     """Why this is not done unasked; empty where it may be."""
     if not allowed.fix:
         return "fixes are off (--no-fix)"
-    if not allowed.here:
-        return "it runs on another host"
+    if allowed.away:
+        return allowed.away
     if not budget.left(kind):
         return f"{TRIES} tries brought no progress"
     if kind in allowed.yes:
@@ -134,7 +144,7 @@ def cancelling(process: Process | None, allowed: Allowed) -> Remedy | None:
     """Ending a run whose numbers are lost, which only a person may ask for."""
     if process is None or not process.alive:
         return None
-    may = allowed.fix and allowed.here and CANCEL in allowed.yes
+    may = allowed.fix and not allowed.away and CANCEL in allowed.yes
     return Remedy(CANCEL, "its numbers are lost", f"kill {process.pid}", asks=not may)
 
 
@@ -159,17 +169,28 @@ def proposals(remedies: Collection[Remedy | None]) -> list[str]:
     return list(dict.fromkeys(r.told for r in remedies if r is not None and r.asks and r.command))
 
 
+class Doing(Protocol):
+    """Something that is being done, as futures of threads and of asyncio are."""
+
+    def done(self) -> bool:
+        """Whether it is over."""
+
+    def result(self) -> str:
+        """What came of it, in words. Raises OSError or RunwatchError where it failed."""
+
+
 class Body(Protocol):
     """The process behind a run: looked at, started again, ended."""
+
+    @property
+    def away(self) -> str:
+        """Why nothing can be done about it from here, "" where it can."""
 
     def look(self) -> Process | None:
         """How it is now; None where no process is known."""
 
-    def start(self, command: str) -> str:
-        """Start it again; what came of it, in words. Raises OSError where it cannot be."""
+    def is_fresh(self) -> bool:
+        """Whether `look` tells how it is since this was asked first."""
 
-    def end(self) -> str:
-        """End it and all it started; what came of it, in words."""
-
-    def run(self, command: str) -> str:
-        """Run the user's own command; what came of it, in words."""
+    def carry_out(self, chosen: Remedy) -> Doing:
+        """Begin a remedy; nobody waits here."""

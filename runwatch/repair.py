@@ -1,17 +1,19 @@
 """Remedies carried out on this machine: start again, end, run the user's own command."""
 
-import errno
 import os
 import shlex
 import signal
 import subprocess
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 
 from runwatch.ingest.process import Process
-from runwatch.judgement import Ending
 from runwatch.owner import Owner, descendants, writer_of
+from runwatch.remedy import CANCEL, CLEAR, RESTART, REVIVE, Remedy
 
 GRACE = 10.0  # seconds between asking a process to end and ending it
 PATIENCE = 120.0  # seconds that a user's own command may take
@@ -86,23 +88,47 @@ def send(pid: int, number: signal.Signals) -> None:
         return
 
 
-def run(command: str) -> str:
-    """Run the user's own command; what came of it, in words."""
-    try:
-        done = subprocess.run(  # noqa: S603 the command is the user's own
-            ["/bin/sh", "-c", command], capture_output=True, text=True, timeout=PATIENCE,
-            stdin=subprocess.DEVNULL, check=False,
+def run(command: str, told: Mapping[str, str] | None = None) -> tuple[bool, str]:
+    """Run the user's own command in a shell, in a session of its own, for a limited time; whether
+    it succeeded, and what came of it in words. `told` are variables of its environment: what
+    others wrote never becomes part of a command."""
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(  # noqa: S603 the command is the user's own
+            ["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=out,
+            stderr=subprocess.STDOUT, env={**os.environ, **(told or {})}, start_new_session=True,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return f"did not end within {PATIENCE:.0f} s"
-    if done.returncode == 0:
-        return "done"
-    words = (done.stderr or done.stdout).strip().splitlines()
-    return f"failed with code {done.returncode}" + (f": {words[-1][:200]}" if words else "")
+        try:
+            code = child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            return False, f"did not end within {PATIENCE:.0f} s"
+        out.seek(max(0, out.seek(0, os.SEEK_END) - 4096))
+        words = out.read().decode("utf-8", "replace").strip().splitlines()
+    if code == 0:
+        return True, "done"
+    return False, f"failed with code {code}" + (f": {words[-1][:200]}" if words else "")
+
+
+def in_thread(work: Callable[[], str]) -> "Future[str]":
+    """Do what may take its time in a thread that nobody waits for at the end of the program."""
+    future: Future[str] = Future()
+
+    def carry_out() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:  # for whoever asks what came of it
+            future.set_exception(error)
+
+    threading.Thread(target=carry_out, daemon=True, name="remedy").start()
+    return future
 
 
 class Local:
     """The process of a run on this machine, found by the files that it writes or by its number."""
+
+    away = ""
+    looked = True
 
     def __init__(self, paths: Sequence[str], pid: int | None = None, log: str = "") -> None:
         self._paths = list(paths)
@@ -125,6 +151,10 @@ class Local:
             self._owner = writer_of(self._paths)
         return self._owner.look() if self._owner else None
 
+    def is_fresh(self) -> bool:
+        """Always: `look` looks."""
+        return True
+
     def start(self, command: str) -> str:
         """Start it again, unless somebody writes the log already."""
         other = writer_of(self._paths) if self._paths else None
@@ -140,37 +170,14 @@ class Local:
             return "no process is known"
         return "ended" if end(self._owner) else "it could not be ended"
 
-    def run(self, command: str) -> str:
-        """Run the user's own command."""
-        return run(command)
+    def carry_out(self, chosen: Remedy) -> "Future[str]":
+        """Begin it; what came of it, in words. Fails with an OSError where it cannot be done."""
+        return in_thread(lambda: self._carried_out(chosen))
 
-
-class Elsewhere:
-    """The process of a run on another host, as it was seen last; nothing is done to it.
-
-    `said` is what a scheduler says of its end.
-    """
-
-    def __init__(self) -> None:
-        self.seen: Process | None = None
-        self.said: Ending | None = None
-
-    def adopt(self, process: Process) -> None:
-        """How it was just seen."""
-        self.seen = process
-
-    def look(self) -> Process | None:
-        """How it was seen last."""
-        return self.seen
-
-    def start(self, command: str) -> str:
-        """Not from here."""
-        raise OSError(errno.ENOTSUP, "it runs on another host")
-
-    def end(self) -> str:
-        """Not from here."""
-        raise OSError(errno.ENOTSUP, "it runs on another host")
-
-    def run(self, command: str) -> str:
-        """The user's own command runs here."""
-        return run(command)
+    def _carried_out(self, chosen: Remedy) -> str:
+        if chosen.kind == CLEAR:
+            return run(chosen.command)[1]
+        told = [self.end()] if chosen.kind in (REVIVE, CANCEL) else []
+        if chosen.kind in (RESTART, REVIVE):
+            told.append(self.start(chosen.command))
+        return "; ".join(told)

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from glob import glob
@@ -12,7 +10,7 @@ from glob import glob
 from runwatch.errors import RunwatchError, UsageError, in_words
 from runwatch.ingest.process_local import local
 from runwatch.owner import Owner, descendants, stat, writer_of
-from runwatch.repair import GRACE, PATIENCE, end, send
+from runwatch.repair import GRACE, end, run, send
 from runwatch.target import FILES, Kind, Target
 
 KILL, NONE = "kill", "none"
@@ -39,9 +37,12 @@ def act(order: str, target: Target, told: Mapping[str, str]) -> tuple[bool, str]
     """Do it; whether it was done, and what came of it in words. `told` are variables of the
     command's environment: what others wrote never becomes part of the command."""
     try:
-        return _ended(target) if order == KILL else _run(order, told)
+        if order == KILL:
+            return _ended(target)
+        done, words = run(order, told)
     except OSError as error:
         return False, f"failed: {in_words(error)}"
+    return done, "the command was run" if done else f"the command {words}"
 
 
 def _ended(target: Target) -> tuple[bool, str]:
@@ -114,23 +115,3 @@ def _members(group: int) -> Iterator[int]:
 def _lives(pid: int) -> bool:
     fields = stat(pid)
     return bool(fields) and fields[0] not in "ZX"
-
-
-def _run(command: str, told: Mapping[str, str]) -> tuple[bool, str]:
-    """The user's own words in a shell, in a session of its own, for a limited time."""
-    with tempfile.TemporaryFile() as out:
-        child = subprocess.Popen(  # noqa: S603 the command is the user's own
-            ["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=out,
-            stderr=subprocess.STDOUT, env={**os.environ, **told}, start_new_session=True,
-        )  # fmt: skip
-        try:
-            code = child.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-            return False, f"the command did not end within {PATIENCE:.0f} s"
-        out.seek(max(0, out.seek(0, os.SEEK_END) - 4096))
-        words = out.read().decode("utf-8", "replace").strip().splitlines()
-    if code == 0:
-        return True, "the command was run"
-    return False, f"the command failed with code {code}" + (f": {words[-1][:200]}" if words else "")

@@ -10,18 +10,15 @@ from datetime import datetime
 
 from runwatch import judgement
 from runwatch.detect.exits import kind_of_exit
-from runwatch.errors import in_words
-from runwatch.event import Acted, Acting, Event, Found, Turned
+from runwatch.event import Acting, Event, Found, Turned
 from runwatch.finding import Finding, Severity, State
 from runwatch.ingest.process import Process
 from runwatch.judgement import GOES_ON, GOOD, OPEN, Ending, TerminalState, rule
 from runwatch.pipeline import Analysis
 from runwatch.remedy import (
-    CANCEL,
     CLEAR,
     RESTART,
     REVIVE,
-    Action,
     Allowed,
     Body,
     Budget,
@@ -31,6 +28,7 @@ from runwatch.remedy import (
     remedy,
 )
 from runwatch.standing import Course, Standing
+from runwatch.undertaking import Undertaking
 
 DRAIN = 1.0  # seconds without a line after which a dead process has said everything
 HOPELESS = 3.0  # times the silence of a stall after which nobody waits any longer
@@ -61,6 +59,9 @@ class Treatment:
     _cleared: set[str] = field(default_factory=set)
     _lost: float | None = None
     _stalled: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.doing = Undertaking(self.target, self.analysis, self.clock)
 
     def look(self, now: float) -> Iterator[Event]:
         """Look at the process; tell where its state is another."""
@@ -101,6 +102,9 @@ class Treatment:
 
     def treat(self, now: float, course: Course) -> Iterator[Event]:
         """Act on what stands, or bring the watch to its end by setting `stop`."""
+        if self.doing.busy:
+            yield from self._look_at_doing(now)
+            return
         yield from self._clear(now)
         self._overcome()
         process, ending = self.process, course.ending
@@ -114,7 +118,7 @@ class Treatment:
             if held >= settle:
                 self.stop = "the training has finished"
         elif ending.state not in OPEN and not self.is_handled(ending):
-            if held >= 2 * settle:
+            if held >= 2 * settle and (self.body is None or self.body.is_fresh()):
                 yield from self.look(now)  # it may have died since the last look
                 if self.process is None or self.process.alive:
                     yield from self._failed(now, course)
@@ -182,7 +186,7 @@ class Treatment:
         chosen = None
         if self.body is not None:
             sure = self.own is None or self.process is None or self._sure(self.process)
-            chosen = remedy(cause, self.process, self._budget, self.allowed, sure=sure)
+            chosen = remedy(cause, self.process, self._budget, self._may, sure=sure)
         if chosen is None:
             self.stop = "the run has failed, and how to start it again is not known"
         elif chosen.asks:
@@ -192,14 +196,16 @@ class Treatment:
             self._budget = self._budget.spent(chosen.kind)
             yield from self._act(now, chosen, cause)
             self._handled = (course.ending.stream, course.ending.line)
-            self.own, self._since = None, now
+            self.own = None
 
     # A run that goes on
 
     def _clear(self, now: float) -> Iterator[Event]:
         """The user's own command that frees GPU memory, once for each time that it ran out."""
         for one in self.standing.open:
-            chosen = clearing(one, self._budget, self.allowed)
+            if self.doing.busy:
+                return
+            chosen = clearing(one, self._budget, self._may)
             if one.id not in self._cleared and chosen is not None and self.body is not None:
                 self._cleared.add(one.id)
                 self._budget = self._budget.at(one.step).spent(CLEAR)
@@ -221,7 +227,7 @@ class Treatment:
             return
         title = rule(cause.kind).title
         self.own = Ending(TerminalState.FAILED, title, cause.stream, cause.line)
-        chosen = cancelling(self.process, self.allowed)
+        chosen = cancelling(self.process, self._may)
         if chosen is not None and not chosen.asks:
             yield from self._act(now, chosen, cause)
         elif chosen is not None:
@@ -240,7 +246,7 @@ class Treatment:
             if silent > HOPELESS * max(since, self.settle):
                 self.stop = _person(stall.kind)
             return
-        chosen = remedy(stall, self.process, self._budget, self.allowed) if self.body else None
+        chosen = remedy(stall, self.process, self._budget, self._may) if self.body else None
         if chosen is not None and not chosen.asks:
             self._budget = self._budget.at(stall.step).spent(chosen.kind)
             yield from self._act(now, chosen, stall)
@@ -260,34 +266,25 @@ class Treatment:
 
     # What is done
 
+    @property
+    def _may(self) -> Allowed:
+        """What is allowed, for a process that is where it is."""
+        return replace(self.allowed, away=self.body.away if self.body else "")
+
     def _propose(self, chosen: Remedy) -> Event:
         self.proposed.append(chosen)
         return Acting(self.target, self.clock(), chosen)
 
     def _act(self, now: float, chosen: Remedy, cause: Finding | None) -> Iterator[Event]:
-        """Say it, do it, keep what came of it."""
-        yield Acting(self.target, self.clock(), chosen)
-        try:
-            outcome = self._done(chosen)
-        except OSError as error:
-            outcome = f"failed: {in_words(error)}"
-        action = Action(
-            chosen.kind, chosen.why, chosen.command, self.clock().isoformat(),
-            self.analysis.outline.last_step, cause.id if cause else "", outcome,
-        )  # fmt: skip
-        self.analysis.actions.append(action.as_dict())
-        self.analysis.flush()  # what was done is known, whatever becomes of us
-        yield Acted(self.target, self.clock(), action)
-        yield from self.look(now)
-
-    def _done(self, chosen: Remedy) -> str:
         assert self.body is not None
-        if chosen.kind == CLEAR:
-            return self.body.run(chosen.command)
-        told = [self.body.end()] if chosen.kind in (REVIVE, CANCEL) else []
-        if chosen.kind in (RESTART, REVIVE):
-            told.append(self.body.start(chosen.command))
-        return "; ".join(told)
+        yield from self.doing.begin(chosen, cause, self.body)
+        yield from self._look_at_doing(now)
+
+    def _look_at_doing(self, now: float) -> Iterator[Event]:
+        if (done := self.doing.look()) is not None:
+            self._since = now
+            yield done
+            yield from self.look(now)
 
 
 def _person(kind: str) -> str:

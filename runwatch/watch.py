@@ -191,7 +191,7 @@ class Watch:
         line = self.pulse.places[name].lines if name else 0
         course = Course(self._ending, self._ending_since, self._heard, name, line)
         events = list(self.treatment.treat(now, course))
-        if self.treatment.stop:
+        if self.treatment.stop and not self.treatment.doing.busy:
             events += self.finish(self.treatment.stop)
         return events
 
@@ -290,6 +290,7 @@ class Watch:
         if self.over:
             return []
         self.over = True
+        left = list(self.treatment.doing.leave())
         ended = partial(
             self.treatment.ended, unreachable=self.unreachable, closed=bool(self._closed)
         )
@@ -304,4 +305,4 @@ class Watch:
             commands=[*proposals(self.treatment.proposed), *commands],
         )  # fmt: skip
         ended_now = Ended(self.target, self.clock(), told, document, why, bool(self.unreachable))
-        return [*self._noted(), ended_now]
+        return [*left, *self._noted(), ended_now]

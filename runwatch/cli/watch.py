@@ -56,6 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-interval", metavar="S", type=float, default=300.0, help="at most so many (300)")
     add("--no-backoff", action="store_true", help="always --interval")
     add("--no-fix", action="store_true", help="only watch, touch nothing")
+    add("--fix-remote", action="store_true", help="restart and end processes of other hosts, too")
     add("--restart-cmd", metavar="CMD", default="", help="starts the training again")
     add("--clear-cache-cmd", metavar="CMD", default="", help="frees GPU memory when it ran out")
     add("--yes", metavar="KIND", action="append", default=[], choices=_KINDS,
@@ -203,8 +204,9 @@ def _wishes(options: argparse.Namespace) -> "Wishes":
     from runwatch.remedy import Allowed
 
     allowed = Allowed(
-        not options.no_fix, frozenset(options.yes), options.restart_cmd, options.clear_cache_cmd
-    )
+        not options.no_fix, frozenset(options.yes), options.restart_cmd,
+        options.clear_cache_cmd, options.fix_remote,
+    )  # fmt: skip
     return Wishes(
         options.interval, options.max_interval, not options.no_backoff, options.once, allowed,
         tuple(own_formats(options.formats)),

@@ -15,6 +15,8 @@ _STATES = {
     "R": "running", "S": "sleeping", "I": "sleeping", "D": "blocked", "U": "blocked",
     "T": "stopped", "t": "stopped", "Z": "zombie", "X": "gone", "x": "gone",
 }  # fmt: skip
+# They only pass on what others print: their command line says nothing of the training.
+PASSERS = frozenset(("tee", "cat", "script", "ts", "rotatelogs", "multilog", "svlogd", "logger"))
 _LOG_ENDINGS = (".log", ".out", ".err", ".txt", ".jsonl")
 
 
@@ -113,14 +115,19 @@ def named(rows: Mapping[int, Row], name: str, own: int = 0) -> int:
     words = [row for row in others if _has_word(row.command, name)]
     found = words or [row for row in others if name in row.command]
     living = [row for row in found if state_in_words(row.state) not in ("zombie", "gone")] or found
-    pids = {row.pid for row in living}
-    tops = [row for row in living if not pids & set(_above(rows, row.pid))]
+    tops = [rows[pid] for pid in topmost(rows, {row.pid for row in living})]
     if len(tops) == 1:
         return tops[0].pid
     if not tops:
         raise InputError(f"no process has {name} in its command line", hint="is it running?")
     some = "; ".join(f"{row.pid} {row.command[:60]}" for row in tops[:4])
     raise InputError(f"{len(tops)} processes have {name} in them", hint=f"--pid says which: {some}")
+
+
+def topmost(rows: Mapping[int, Row], pids: Collection[int]) -> list[int]:
+    """Those of some processes that none of the others has started."""
+    known = set(pids)
+    return [pid for pid in pids if not known & set(_above(rows, pid))]
 
 
 def below(rows: Mapping[int, Row], pid: int) -> list[int]:

@@ -57,6 +57,11 @@ class ProcessLogs:
         """The streams known now, none before the process was found."""
         return self._logs.streams() if self._logs else []
 
+    @property
+    def paths(self) -> list[str]:
+        """Where the streams lie; known on another host only."""
+        return getattr(self._logs, "paths", [])
+
     async def close(self) -> None:
         """Stop."""
         self._closed = True

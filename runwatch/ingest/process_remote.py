@@ -1,11 +1,13 @@
 """Processes of another host, through ps and /proc over the same connection as its logs."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from shlex import quote
 
 from runwatch.errors import InputError
 from runwatch.ingest.process import (
+    PASSERS,
     Opened,
     Process,
     Row,
@@ -15,11 +17,13 @@ from runwatch.ingest.process import (
     started_of,
     stat_of,
     state_in_words,
+    topmost,
 )  # fmt: skip
 from runwatch.ingest.ssh import Host
 
 _TABLE = "ps -A -o pid= -o ppid= -o stat= -o args="
 _LINK = re.compile(r"l([r-])([w-])\S*\s.*?\s(\d+) -> (.*)")
+_FILES = 64  # of a run, by whose writers its process is looked for
 _CUT = b"\0\1\0cut\0"
 _SAY_CUT = "printf '\\000\\001\\000cut\\000'"
 
@@ -53,17 +57,38 @@ class RemoteProcesses:
 
     async def logs(self, process: Process) -> list[str]:
         """The files that it logs to."""
-        answer = await self._host.run("ls -l /proc/[0-9]*/fd")
-        opened: dict[int, list[Opened]] = {}
-        pid = 0
-        for line in answer.decode("utf-8", "surrogateescape").split("\n"):
-            if line.startswith("/proc/") and line.endswith("/fd:"):
-                pid = int(line.split("/")[2])
-            elif found := _LINK.fullmatch(line):
-                reads, writes, number, path = found.groups()
-                one = Opened(int(number), path, reads == "r", writes == "w")
-                opened.setdefault(pid, []).append(one)
-        return logs_of(opened, process.pid, below(await self._table(), process.pid))
+        _, opened, rows = await self._all()
+        return logs_of(opened, process.pid, below(rows, process.pid))
+
+    async def writer(self, paths: Sequence[str]) -> Process | None:
+        """The process that has one of these files open for writing: of several, the one that
+        started the others; None where there is none, or several that have nothing to do with each
+        other. The command of one that only passes on what others print is left out."""
+        real, opened, rows = await self._all(paths)
+        found = {
+            pid for pid, files in opened.items() if any(f.writes and f.path in real for f in files)
+        }
+        tops = topmost(rows, found)
+        process = await self._snapshot(tops[0]) if len(tops) == 1 else None
+        if process is not None and process.name in PASSERS:
+            return replace(process, command=())
+        return process
+
+    async def _all(
+        self, paths: Sequence[str] = ()
+    ) -> tuple[set[str], dict[int, list[Opened]], dict[int, Row]]:
+        """Where some paths lead to; what all processes that we may see have open; all processes."""
+        asked = [f"readlink -f {quote(path)}" for path in paths[:_FILES]]
+        script = f"; {_SAY_CUT}; ".join(
+            ["; ".join(asked or [":"]), "ls -l /proc/[0-9]*/fd", _TABLE]
+        )
+        links, listed, table = (await self._host.run(script)).split(_CUT)
+        real = {*paths, *links.decode("utf-8", "surrogateescape").split("\n")}
+        return real, _opened(listed), _rows(table)
+
+    async def family(self, pid: int) -> list[int]:
+        """A process and all below it."""
+        return [pid, *below(await self._table(), pid)]
 
     async def _table(self) -> dict[int, Row]:
         return _rows(await self._host.run(_TABLE))
@@ -109,6 +134,19 @@ class RemoteProcesses:
         lines = [line.split() for line in (await self._host.run(script)).split(b"\n")]
         ranks = [line[1] if len(line) > 1 else b"" for line in lines if line]
         return 0 if not ranks or ranks[0] else len({rank for rank in ranks if rank})
+
+
+def _opened(answer: bytes) -> dict[int, list[Opened]]:
+    opened: dict[int, list[Opened]] = {}
+    pid = 0
+    for line in answer.decode("utf-8", "surrogateescape").split("\n"):
+        if line.startswith("/proc/") and line.endswith("/fd:"):
+            pid = int(line.split("/")[2])
+        elif found := _LINK.fullmatch(line):
+            reads, writes, number, path = found.groups()
+            one = Opened(int(number), path, reads == "r", writes == "w")
+            opened.setdefault(pid, []).append(one)
+    return opened
 
 
 def _rows(answer: bytes) -> dict[int, Row]:

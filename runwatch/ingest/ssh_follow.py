@@ -72,6 +72,11 @@ class Remote:
         """The streams known now, none before the host has answered."""
         return [tail.stream for tail in self._tails.values()]
 
+    @property
+    def paths(self) -> list[str]:
+        """Where the streams lie over there."""
+        return [*self._tails]
+
     async def close(self) -> None:
         """Stop; `chunks` ends."""
         if self._task is not None:

@@ -33,8 +33,9 @@ class Training:
         """Begin the first attempt."""
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, str(TRAINER), str(self.plan)], stdout=out, stderr=out
-            )
+                [sys.executable, str(TRAINER), str(self.plan)], stdout=out, stderr=out,
+                cwd=self.log.parent,
+            )  # fmt: skip
 
     @property
     def starts(self) -> int:

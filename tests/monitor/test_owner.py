@@ -107,8 +107,9 @@ def test_a_process_starts_again_as_it_was(log: Path, writer: "subprocess.Popen[b
 
 def test_the_users_command_tells_what_came_of_it() -> None:
     """Done, or its code and last words."""
-    assert "done" == repair.run("true")
-    assert "failed with code 3: no such thing" == repair.run("echo no such thing >&2; exit 3")
+    assert (True, "done") == repair.run('test "$SAID" = a', {"SAID": "a"})
+    failed = repair.run("echo no such thing >&2; exit 3")
+    assert (False, "failed with code 3: no such thing") == failed
 
 
 def test_trainings_are_offered_with_their_logs(tmp_path: Path) -> None:

@@ -77,6 +77,12 @@ def test_a_zombie_is_killed_and_restarted() -> None:
     assert not chosen.asks
 
 
+def test_starting_again_is_one_fix_whatever_became_of_the_process() -> None:
+    """A zombie and one that is gone share their tries."""
+    spent = Budget().at(5).spent(RESTART).spent(REVIVE).spent(RESTART)
+    assert (0, 0, TRIES) == (spent.left(RESTART), spent.left(REVIVE), spent.left(CLEAR))
+
+
 def test_without_a_command_nothing_can_be_restarted() -> None:
     """Unless the user names one, which then wins over the process's own."""
     unknown = Process(7, "tee", "gone")

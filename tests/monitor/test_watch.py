@@ -1,5 +1,6 @@
 """A watched run, walked through with a clock that we move."""
 
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -14,7 +15,7 @@ from runwatch.finding import State
 from runwatch.ingest.process import Process
 from runwatch.parse.knowledge import builtin
 from runwatch.pipeline import Analysis
-from runwatch.remedy import Allowed
+from runwatch.remedy import Allowed, Remedy
 from runwatch.watch import Watch
 
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
@@ -29,27 +30,36 @@ class Trainer:
         default_factory=lambda: Process(7, "python", command=("python", "train.py"))
     )
     done: list[str] = field(default_factory=list)
+    away: str = ""
+    slow: bool = False
+    doing: "Future[str]" = field(default_factory=Future)
 
     def look(self) -> Process | None:
         """How we say it is."""
         return self.vitals
 
-    def start(self, command: str) -> str:
-        """It lives again, with the next number."""
-        self.done.append(command)
-        assert self.vitals is not None
+    def is_fresh(self) -> bool:
+        """We know how it is."""
+        return True
+
+    def carry_out(self, chosen: Remedy) -> "Future[str]":
+        """Remembered; started again, it lives with the next number. `slow` leaves it under way."""
+        ends = chosen.kind in ("kill-restart", "cancel")
+        self.done += ["end"] if ends else []
+        self.doing = Future()
+        if "restart" in chosen.kind:
+            self.done.append(chosen.command)
+        if not self.slow:
+            self.finish(chosen.kind)
+        return self.doing
+
+    def finish(self, kind: str) -> None:
+        """What was under way is over."""
+        if "restart" not in kind or self.vitals is None:
+            self.doing.set_result("done")
+            return
         self.vitals = replace(self.vitals, pid=self.vitals.pid + 1, state="running", exit_code=None)
-        return f"started as process {self.vitals.pid}"
-
-    def end(self) -> str:
-        """Remembered only."""
-        self.done.append("end")
-        return "ended"
-
-    def run(self, command: str) -> str:
-        """Remembered only."""
-        self.done.append(command)
-        return "done"
+        self.doing.set_result(f"started as process {self.vitals.pid}")
 
     def dies(self, state: str = "gone", code: int | None = None) -> None:
         """From the next look on."""
@@ -266,6 +276,46 @@ def test_progress_beyond_the_failure_restores_the_budget() -> None:
         bench.after(3)
     assert 6 == len(process.done)
     assert not bench.watch.over
+
+
+def test_nothing_else_is_done_while_something_is_under_way() -> None:
+    """Another host may take its time: one try is one, and it counts from when it is over."""
+    process = Trainer(slow=True)
+    bench = Bench(process)
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    process.dies("gone", 1)
+    events = bench.after(20)
+    assert (1, 0) == (len(of(Acting, events)), len(of(Acted, events)))
+    process.finish("restart")
+    (acted,) = of(Acted, bench.after(3))
+    assert "started as process 8" == acted.action.outcome
+    assert ["python train.py"] == process.done
+
+
+def test_who_leaves_does_not_wait_for_what_is_under_way() -> None:
+    """It is kept as begun; nobody knows what comes of it."""
+    process = Trainer(slow=True)
+    bench = Bench(process)
+    bench.say(*steps(1, 50))
+    bench.baseline()
+    process.dies("gone", 1)
+    bench.after(5)
+    acted, ended = bench.watch.finish("interrupted")
+    assert "begun, and not waited for" == acted.action.outcome
+    assert ["begun, and not waited for"] == [a["outcome"] for a in ended.summary["actions"]]
+
+
+def test_a_cancelled_run_is_not_left_before_it_is_ended() -> None:
+    """The last word comes after what was done."""
+    process = Trainer(slow=True)
+    bench = Bench(process, allowed=Allowed(yes=frozenset(["cancel"])))
+    bench.say(*steps(1, 40), *steps(41, 60, float("nan")))
+    bench.baseline()
+    assert not of(Ended, bench.after(90))
+    process.finish("cancel")
+    last = bench.after(3)
+    assert [Acted, Ended] == [type(e) for e in last if isinstance(e, Acted | Ended)]
 
 
 def test_a_zombie_is_ended_and_started_again() -> None:

@@ -4,14 +4,29 @@
 
 PLAN is a JSON file: {"attempts": [[step, ...], ...]}. Each start takes the next attempt, the last
 one again and again. A step is a text to print, {"wait": FILE} until that file is there,
-{"exit": CODE}, {"kill": SIGNAL}, {"raise": TEXT} or {"pause": SECONDS}.
+{"exit": CODE}, {"kill": SIGNAL}, {"raise": TEXT}, {"pause": SECONDS}, {"tell": FACTS} of how it was
+started, or {"spawn": FILE}, a child that waits for that file.
 """
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
+
+
+def facts() -> str:
+    """How it was started: what must be the same the next time."""
+    told = {
+        **os.environ,
+        "argv": sys.argv,
+        "folder": os.getcwd(),
+        "out": os.readlink("/proc/self/fd/1"),
+        "ctrl-c": str(signal.getsignal(signal.SIGINT)),
+    }
+    return json.dumps(told, sort_keys=True)
 
 
 def main(plan: Path) -> None:
@@ -28,6 +43,11 @@ def main(plan: Path) -> None:
         if word == "wait":
             while not Path(value).exists():
                 time.sleep(0.01)
+        elif word == "tell":
+            print("told", facts(), flush=True)  # noqa: T201
+        elif word == "spawn":
+            child = subprocess.Popen(["sh", "-c", 'until [ -e "$0" ]; do sleep 1; done', value])
+            print("spawned", child.pid, flush=True)  # noqa: T201
         elif word == "pause":
             time.sleep(value)
         elif word == "exit":

@@ -1,0 +1,260 @@
+"""The process of a run on another host: found, looked at and, where that is asked for, ended and
+started again over the connection that its log is read through.
+
+Nothing is installed there, and nothing is written but what the training itself writes. Words of
+others (commands, folders, environments, paths) are quoted, each a word of its own.
+"""
+
+import asyncio
+import shlex
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from runwatch.errors import RunwatchError
+from runwatch.ingest.process import Process
+from runwatch.ingest.process_remote import RemoteProcesses
+from runwatch.ingest.ssh import Host
+from runwatch.judgement import Ending
+from runwatch.remedy import CANCEL, CLEAR, RESTART, REVIVE, Remedy
+from runwatch.repair import GRACE, in_thread, run
+
+FAR = 5.0  # seconds between looks
+_SEARCH, _RARELY = 2.0, 60.0  # the same for whoever writes the log, at first and in the end
+_PATIENCE = 30  # times that a decision asks for a look, once a second
+_CUT = "\0\1\0cut\0"
+_SAY_CUT = "printf '\\000\\001\\000cut\\000'"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What it takes to start a process again, beside its command and folder: the environment, and
+    the files behind its standard output and error. `barred` is why that must not be done."""
+
+    environment: tuple[str, ...] = field(default=(), repr=False)
+    outputs: tuple[str, str] = ("", "")
+    barred: str = ""
+
+
+class Elsewhere:
+    """A run of which no process can be touched: a job of a scheduler, a run that a service keeps.
+
+    `said` is what a scheduler says of its end.
+    """
+
+    away = "it runs elsewhere"
+
+    def __init__(self) -> None:
+        self.seen: Process | None = None
+        self.said: Ending | None = None
+        self.looked = False
+        self._wake = asyncio.Event()
+
+    def look(self) -> Process | None:
+        """How it was seen last."""
+        return self.seen
+
+    def is_fresh(self) -> bool:
+        """Whether it was seen since this was asked first; asking brings the next look forward."""
+        return True
+
+    async def rest(self, pause: float) -> None:
+        """Until the next look, or until one is asked for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._wake.wait()
+        self._wake.clear()
+
+    def carry_out(self, chosen: Remedy) -> "Future[str] | asyncio.Future[str]":
+        """The user's own command runs here; nothing else is done."""
+        if chosen.kind == CLEAR:
+            return in_thread(lambda: run(chosen.command)[1])
+        return in_thread(lambda: f"not done: {self.away}")
+
+    async def attend(self, source: Any) -> float:
+        """See how the job is that the source found; seconds until the next look."""
+        if getattr(source, "job", None) is None:
+            return 0.0
+        job = await source.look()
+        code = 0 if job.state == "COMPLETED" else job.exit_code
+        self.seen = Process(0, job.title, "gone" if job.over else "running", code)
+        self.said = self.said or job.ending
+        return FAR
+
+
+class Distant(Elsewhere):
+    """The process behind a log on a host, or the one that was named there.
+
+    `touch` says that it may be ended and started again; else that is only proposed.
+    """
+
+    def __init__(self, *, touch: bool) -> None:
+        super().__init__()
+        self._touch = touch
+        self._origin = Origin()
+        self._processes: RemoteProcesses | None = None
+        self._host: Host | None = None
+        self._paths: list[str] = []
+        self._pause = _SEARCH
+        self._looks = self._done = 0  # looks that were begun, and the last that is over
+        self._wanted: int | None = None  # the look that a decision waits for
+        self._patience = _PATIENCE
+
+    def is_fresh(self) -> bool:
+        """See `Elsewhere`. A host that tells nothing is not waited for for ever."""
+        if self.seen is None:
+            return True
+        if self._wanted is None:
+            self._wanted, self._patience = self._looks + 1, _PATIENCE
+        if self._done >= self._wanted or self._patience <= 0:
+            self._wanted = None
+            return True
+        self._patience -= 1
+        self._wake.set()
+        return False
+
+    @property
+    def away(self) -> str:  # type: ignore[override]
+        """Why nothing is done to it; "" where it may be."""
+        if not self._touch:
+            return "it runs on another host (`--fix-remote` allows it)"
+        return self._origin.barred
+
+    async def attend(self, source: Any) -> float:
+        """Find the process, then see how it is; seconds until the next look."""
+        self._host = source.host
+        self._paths = list(source.paths)
+        if not self._paths:
+            return 0.0
+        processes = self._processes = self._processes or RemoteProcesses(source.host)
+        try:
+            if self.seen is None:
+                await self._search(source, processes)
+                if self.seen is None:
+                    self._pause = min(2 * self._pause, _RARELY)
+                    return self._pause
+            self._looks += 1
+            self.seen = await processes.look(self.seen)
+            self._done = self._looks
+        finally:
+            self.looked = True
+        return FAR
+
+    async def _search(self, source: Any, processes: RemoteProcesses) -> None:
+        found: Process | None = getattr(source, "process", None)
+        found = found or await processes.writer(self._paths)
+        if found is not None:
+            self._origin = await origin_of(source.host, found)
+            self.seen = found
+
+    # What is done about it
+
+    def carry_out(self, chosen: Remedy) -> "Future[str] | asyncio.Future[str]":
+        """Begin it; what came of it, in words, once it is done. Fails with a RunwatchError where
+        the host does not answer, with an OSError where it cannot be done."""
+        if chosen.kind == CLEAR or self.away or self._host is None:
+            return super().carry_out(chosen)
+        return asyncio.ensure_future(self._carried_out(chosen, self._host))
+
+    async def _carried_out(self, chosen: Remedy, host: Host) -> str:
+        told = []
+        if chosen.kind in (REVIVE, CANCEL):
+            told.append(await self._end(host))
+        if chosen.kind in (RESTART, REVIVE):
+            told.append(await self._start(host, chosen.command))
+        return "; ".join(told)
+
+    async def _end(self, host: Host) -> str:
+        """End it and all it started: asked first, then made to."""
+        assert self._processes is not None
+        if self.seen is None:
+            return "no process is known"
+        family = await self._processes.family(self.seen.pid)
+        await host.run(_ending(self.seen, family), patience=GRACE + 20)
+        self.seen = await self._processes.look(self.seen)
+        return "it could not be ended" if self.seen.alive else "ended"
+
+    async def _start(self, host: Host, command: str) -> str:
+        """Start it again, unless somebody writes the log already."""
+        assert self._processes is not None
+        writer = await self._processes.writer(self._paths)
+        if writer is not None:
+            self.seen, self._origin = writer, await origin_of(host, writer)
+            return f"not started: process {writer.pid} writes the log already"
+        before, log = self.seen, self._paths[0] if len(self._paths) == 1 else ""
+        answer = (await host.run(_starting(command, before, self._origin, log))).decode().split()
+        if answer[:1] != ["started"] or not answer[-1].isdigit():
+            raise OSError(f"it could not be started there: {' '.join(answer) or 'no answer'}")
+        started = Process(int(answer[-1]))
+        try:
+            started = await self._processes.find(pid=started.pid)
+        except RunwatchError:  # it has ended already, or the host does not answer
+            started = replace(started, state="gone")
+        if before is not None:
+            started = replace(
+                started, name=before.name, folder=before.folder,
+                command=before.command or started.command,
+            )  # fmt: skip
+        self.seen = started
+        return f"started as process {started.pid}"
+
+
+async def origin_of(host: Host, process: Process) -> Origin:
+    """What is known of a process that lives. Raises UnreachableError."""
+    at = f"/proc/{process.pid}"
+    asked = ["id -u", f"stat -c %u {at}", f"readlink {at}/ns/mnt", "readlink /proc/self/ns/mnt",
+             f"readlink {at}/fd/1", f"readlink {at}/fd/2", f"cat {at}/environ"]  # fmt: skip
+    answer = await host.run(f"; {_SAY_CUT}; ".join(asked))
+    parts = answer.decode("utf-8", "surrogateescape").split(_CUT)
+    us, user, there, ours, out, error = (part.removesuffix("\n") for part in parts[:6])
+    environment = tuple(word for word in parts[6].split("\0") if "=" in word)
+    job = next((w for w in environment if w.startswith("SLURM_JOB_ID=")), "").partition("=")[2]
+    barred = ""
+    if user and us != user:
+        barred = "its process belongs to another user"
+    elif there and there != ours:
+        barred = "it runs in a container there"
+    elif job:
+        barred = f"Slurm job {job} runs it"
+    return Origin(environment, (out, error), barred)
+
+
+def _ending(process: Process, family: Sequence[int]) -> str:
+    """A script that ends a process, if its number is still its own, and all that it started."""
+    all_, pid = " ".join(map(str, family)), process.pid
+    stat = f"sed 's/.*) //' /proc/{pid}/stat"
+    return (
+        f"own=$({stat} | cut -d' ' -f20); [ \"$own\" = {shlex.quote(process.started)} ] || exit\n"
+        f"lives() {{ case $({stat}) in ''|Z*|X*) return 1;; esac; }}\n"
+        f"kill -TERM {all_}; n=0\n"
+        f"while lives && [ $n -lt {GRACE:.0f} ]; do sleep 1; n=$((n+1)); done\n"
+        f"kill -KILL {all_}; n=0\n"
+        "while lives && [ $n -lt 5 ]; do sleep 1; n=$((n+1)); done"
+    )
+
+
+# It says its number before it becomes the training: what runs behind `&` would be deaf to Ctrl-C.
+_BECOME = 'out=$1 err=$2; shift 2; echo $$; exec "$@" >>"$out" 2>>"$err" </dev/null'
+
+
+def _starting(command: str, before: Process | None, origin: Origin, log: str) -> str:
+    """A script that starts a training in its folder, with its environment and outputs, or else
+    appending to the log; it says `started N`, and the training outlives the connection."""
+    same = before is not None and before.command and command == shlex.join(before.command)
+    words = list(before.command) if same and before else ["/bin/sh", "-c", command]
+    if origin.environment:
+        words = ["env", "-i", *origin.environment, *words]
+    out, error = (shlex.join([path, log]) for path in origin.outputs)
+    folder = before.folder if before else ""
+    return (
+        f"cd {shlex.quote(folder)} || {{ echo its folder is gone; exit; }}\n" if folder else ""
+    ) + (
+        'place() { for f; do [ -f "$f" ] && { printf %s "$f"; return; }; done; echo /dev/null; }\n'
+        f"out=$(place {out}) err=$(place {error})\n"
+        f'set -- sh -c {shlex.quote(_BECOME)} sh "$out" "$err" {shlex.join(words)}\n'
+        'if setsid -f true; then pid=$(setsid -f "$@")\n'
+        'else nohup "$@" & pid=$!; fi\n'
+        "echo started $pid"
+    )
