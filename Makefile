@@ -66,7 +66,7 @@ screenshot: $(VENV)/.dev ## draw the README's picture anew
 lock: ## pin the newest versions of everything in constraints.txt
 	@rm -rf .lock && $(PYTHON) -m venv .lock
 	@.lock/bin/python -m pip install --quiet --upgrade pip
-	@.lock/bin/python -m pip install --quiet --editable '.[mlflow,notify,ssh,wandb,watch]' --group dev
+	@.lock/bin/python -m pip install --quiet --editable '.[mlflow,notify,ssh,vertex,wandb,watch]' --group dev
 	@{ echo '# The versions that are tested; `make lock` renews them.'; \
 	   .lock/bin/python -m pip freeze --exclude-editable --all | grep -v '^setuptools=='; } > constraints.txt
 	@rm -rf .lock
@@ -90,7 +90,7 @@ $(VENV)/.runtime: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo "installing the development tools" >&2
 	@$(PIP) pip
-	@$(PIP) --editable '.[mlflow,notify,ssh,wandb,watch]' --group dev
+	@$(PIP) --editable '.[mlflow,notify,ssh,vertex,wandb,watch]' --group dev
 	@touch $@
 
 $(VENV)/.system: $(VENV)/bin/python Makefile

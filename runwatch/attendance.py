@@ -11,7 +11,7 @@ from runwatch.errors import RunwatchError
 from runwatch.ingest import gpu
 from runwatch.ingest.following import Following
 from runwatch.repair import Local
-from runwatch.target import Kind, Target
+from runwatch.target import SERVICES, Kind, Target
 from runwatch.vitals import Gpu
 
 FAR = 5.0  # seconds between looks
@@ -87,7 +87,7 @@ def total(found: Sequence[gpu.Reading]) -> Gpu:
 
 def _body(target: Target, *, touch: bool) -> Local | Elsewhere | None:
     """The process behind a target: named, or whoever writes the file."""
-    if target.kind in (Kind.SLURM, Kind.WANDB, Kind.MLFLOW):
+    if target.kind in (Kind.SLURM, *SERVICES):
         return Elsewhere()
     if target.host:
         return Distant(touch=touch)

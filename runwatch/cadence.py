@@ -23,7 +23,7 @@ class Glance:
     anomalies: frozenset[str] = frozenset()
     loss: float | None = None
     stage: tuple[object, ...] = ()
-    state: str = ""
+    state: object = ""
 
 
 @dataclass(frozen=True, slots=True)

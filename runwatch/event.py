@@ -9,7 +9,7 @@ from runwatch.errors import RunwatchError
 from runwatch.finding import Finding
 from runwatch.ingest.process import Process
 from runwatch.remedy import Action, Remedy
-from runwatch.vitals import Gpu
+from runwatch.vitals import CloudJob, Gpu
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Progressed:
     standing: tuple[Finding, ...] = ()
     lines: int = 0
     checkpoint: str = ""
+    cloud: CloudJob | None = None
 
 
 @dataclass(frozen=True, slots=True)

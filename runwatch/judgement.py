@@ -25,6 +25,10 @@ class TerminalState(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
+GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
+OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
+
+
 class Judgement(StrEnum):
     """What to do now, were the run live."""
 
@@ -43,12 +47,16 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the run ended and the line that says so (line 0 where no line does)."""
+    """How the run ended and the line that says so (line 0 where no line does).
+
+    `settled` is the word of the platform that ran it, which knows more than the log.
+    """
 
     state: TerminalState
     reason: str
     stream: str = ""
     line: int = 0
+    settled: bool = False
 
 
 GOES_ON = Ending(TerminalState.RUNNING, "more may be written")
@@ -125,10 +133,6 @@ def rule(kind: str) -> Rule:
     )
 
 
-GOOD = (TerminalState.SUCCEEDED, TerminalState.EARLY_STOPPED)
-OPEN = (TerminalState.RUNNING, TerminalState.UNKNOWN)
-
-
 def fold(
     findings: Sequence[Finding], ending: Ending, *, written: bool = True, blind: str = ""
 ) -> Verdict:
@@ -188,7 +192,7 @@ def concluded(findings: Sequence[Finding], ending: Ending) -> list[Finding]:
     """The findings without silences that the end explains: behind the last measurement of a run
     that came to its end, lines of its closing work follow, and no stall."""
     over = ending.state in GOOD
-    silent = ("stalled", "stalled_eval")
+    silent = ("stalled", "stalled_eval", "job_stalled", "pipeline_stuck")
     return [f for f in findings if not (over and f.kind in silent and f.state is State.OPEN)]
 
 

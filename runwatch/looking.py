@@ -28,6 +28,7 @@ from runwatch.recent import Recent
 from runwatch.redact import redact
 from runwatch.run_id import run_id
 from runwatch.scanning import scan
+from runwatch.standing import agreed
 from runwatch.summary import Steps, Summary
 from runwatch.target import FILES, Kind, Target
 
@@ -136,8 +137,8 @@ async def _up_to_now(source: Following, chunks: AsyncIterator[Chunk]) -> AsyncIt
 
 def _goes_on(told: Ending, said: Ending | None) -> Ending:
     """A log that is followed may go on, unless it or its service says how it ended."""
-    if said is not None and told.state in OPEN:
-        return said
+    if said is not None and (said.settled or told.state in OPEN):
+        return agreed(told, said)
     if told.state is TerminalState.UNKNOWN:
         return GOES_ON
     return told

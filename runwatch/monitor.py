@@ -186,6 +186,7 @@ class Watched:
                 told = len(source.events)
                 events += watch.reach(ok=source.reach.ok, note=source.reach.note)
                 watch.answered = getattr(source, "answered", None)
+                events += watch.see(getattr(source, "cloud", None))
                 if (said := getattr(source, "said", None)) is not None:
                     watch.treatment.own = said  # a service knows best how its run ended
                 if (

@@ -1,5 +1,6 @@
 """What a person names: files here or on another host, a process, a job, or "-" for a pipe."""
 
+import ipaddress
 import os
 import re
 from dataclasses import dataclass
@@ -30,9 +31,20 @@ class Kind(StrEnum):
     SLURM = "slurm"
     WANDB = "wandb"
     MLFLOW = "mlflow"
+    VERTEX_PIPELINE = "vertex_pipeline"
+    VERTEX_TRAINING = "vertex_training"
 
 
 FILES = (Kind.FILE, Kind.FOLDER, Kind.GLOB)  # on this machine: at hand as often as wanted
+VERTEX = (Kind.VERTEX_PIPELINE, Kind.VERTEX_TRAINING)
+SERVICES = (Kind.WANDB, Kind.MLFLOW, *VERTEX)  # runs that a service keeps
+
+_CLOUD_NAME = re.compile(r"projects/([^/]+)/locations/([^/]+)/(pipelineJobs|customJobs)/([^/]+)")
+_CLOUD_PAGE = re.compile(
+    r"https://console\.cloud\.google\.com/vertex-ai/(?:pipelines/)?locations/([^/]+)/"
+    r"(?:pipelines/)?(?:training|runs)/([^/?]+)[^?]*\?(?:[^#]*&)?project=([^&#]+)"
+)
+_ADDRESS = re.compile(r"(https?://)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?/?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +54,8 @@ class Target:
     For a process or a job, `path` is its id or name. `host` is empty for this machine; `user` and
     `port` are empty and 0 where the settings of ssh say them. A `~` on another host stays. For a
     run that a service keeps, `service` is the service's address, empty where its own settings
-    say it, and `beside` the log that is read while it does not answer.
+    say it, and `beside` the log that is read while it does not answer; `log_service` is where the
+    log of a job of Vertex AI is, empty for Cloud Logging's own address.
     """
 
     kind: Kind
@@ -52,6 +65,7 @@ class Target:
     user: str = ""
     port: int = 0
     service: str = ""
+    log_service: str = ""
     beside: "Target | None" = None
 
     @classmethod
@@ -139,6 +153,35 @@ class Target:
         return cls(Kind.MLFLOW, f"--mlflow {run}", run, service=uri, beside=beside)
 
     @classmethod
+    def of_vertex(
+        cls, kind: Kind, job: str, *, project: str, region: str, vertex: str = "",
+        logging: str = "", beside: "Target | None" = None,
+    ) -> Self:  # fmt: skip
+        """A job of Vertex AI: its id, the name that people gave it, its full name or its page.
+
+        `vertex` and `logging` are addresses for whoever reaches the services by others than
+        their own; only one on this machine may be spoken to in plain text.
+        """
+        what = "pipelineJobs" if kind is Kind.VERTEX_PIPELINE else "customJobs"
+        option = f"--{kind.replace('_', '-')}"
+        if page := _CLOUD_PAGE.match(job):
+            region, job, project = page[1], page[2], page[3]
+        elif named := _CLOUD_NAME.fullmatch(job):
+            project, region, job = named[1], named[2], named[4]
+            if named[3] != what:
+                raise UsageError(f"{named[0]} is nothing for {option}", hint=f"it has no {what}")
+        if not job.strip() or "/" in job or not job.isprintable():
+            raise UsageError(f"{job!r} names no job of Vertex AI", hint=f"write {option} 1234567")
+        if not re.fullmatch(r"[\w:.-]+", project) or not re.fullmatch(r"[\w-]+", region):
+            raise UsageError(
+                f"{option} {job}: no project says where it is" if not project else
+                f"{project}, {region}: no project and region", hint="write --project PROJECT",
+            )  # fmt: skip
+        path = f"projects/{project}/locations/{region}/{what}/{job}"
+        return cls(kind, f"{option} {path}", path, service=_address(vertex),
+                   log_service=_address(logging), beside=beside)  # fmt: skip
+
+    @classmethod
     def _beside(cls, kind: Kind, what: str, account: str) -> Self:
         text = f"--{kind} {what}"
         if not account:
@@ -156,6 +199,31 @@ class Target:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _address(text: str) -> str:
+    """`host` or `host:port`, `http://` in front of one on this machine that speaks plain text."""
+    if not text:
+        return ""
+    found = _ADDRESS.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text} is no address", hint="write host or host:port")
+    host, port = found[2], found[3] or ""
+    if found[1] != "http://":
+        return host + port
+    if not _is_here(host.strip("[]")):
+        raise UsageError(
+            f"{text}: a token must not cross the network in plain text",
+            hint="only an address of this machine, such as http://127.0.0.1:8443, may begin so",
+        )
+    return f"http://{host}{port}"
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _kind_of(path: str) -> Kind:

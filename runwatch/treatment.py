@@ -27,7 +27,7 @@ from runwatch.remedy import (
     clearing,
     remedy,
 )
-from runwatch.standing import Course, Standing
+from runwatch.standing import Course, Standing, agreed
 from runwatch.undertaking import Undertaking
 
 DRAIN = 1.0  # seconds without a line after which a dead process has said everything
@@ -78,6 +78,8 @@ class Treatment:
             self._since = now
         elif (before.pid, before.state) != (found.pid, found.state):
             self._since = now
+            if self.own is not None and self.own.settled:
+                return  # its platform has told
             code = "" if found.exit_code is None else f"exit code {found.exit_code}"
             was, told = f"process {before.state}", f"process {found.state}"
             yield Turned(self.target, self.clock(), told, was, code)
@@ -89,6 +91,8 @@ class Treatment:
     def ended(self, told: Ending, *, unreachable: str, closed: bool) -> Ending:
         """How it ended, with what is known beside the log."""
         handled = self.is_handled(told)
+        if self.own is not None and self.own.settled:
+            return agreed(told, self.own)
         if unreachable and told.state in OPEN:
             return Ending(TerminalState.UNKNOWN, f"state unknown: {unreachable}")
         if self.own is not None and (told.state in OPEN or handled):
@@ -104,6 +108,10 @@ class Treatment:
         """Act on what stands, or bring the watch to its end by setting `stop`."""
         if self.doing.busy:
             yield from self._look_at_doing(now)
+            return
+        if self.own is not None and self.own.settled:
+            if now - course.heard >= DRAIN:
+                self.stop = self.own.reason
             return
         yield from self._clear(now)
         self._overcome()

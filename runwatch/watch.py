@@ -22,7 +22,7 @@ from runwatch.recent import Recent
 from runwatch.remedy import Allowed, Body, proposals
 from runwatch.standing import Course, Standing
 from runwatch.treatment import Treatment
-from runwatch.vitals import Gpu
+from runwatch.vitals import CloudJob, Gpu
 
 LOOK = 1.0  # seconds between looks at the process and at silence
 _SHOWN = ("loss", "eval_loss", "lr", "grad_norm", "throughput", "accuracy", "reward")
@@ -60,6 +60,7 @@ class Watch:
         self.over = self.caught_up = False
         self.unreachable = self.unstored = ""
         self.answered: float | None = None  # up to when silence is the run's own, if asked for it
+        self.cloud: CloudJob | None = None  # the job that a platform runs, as it was seen last
         self.pulse, self.recent, self.standing = Pulse(), Recent(), Standing()
         self.treatment = Treatment(
             self.target, self.analysis, self.standing, self.clock, self.allowed, self.body,
@@ -107,6 +108,13 @@ class Watch:
         self.unreachable = "" if ok else (note or "the source does not answer")
         return [Turned(self.target, self.clock(), now, before, note)]
 
+    def see(self, cloud: CloudJob | None) -> list[Event]:
+        """The job as its platform describes it now."""
+        before, self.cloud = self.cloud, cloud
+        if before is None or cloud is None or before.state == cloud.state:
+            return []
+        return [Turned(self.target, self.clock(), cloud.state, before.state)]
+
     @property
     def _lives(self) -> bool:
         """Whether something besides its log says that the run is there."""
@@ -146,7 +154,7 @@ class Watch:
         process = self.treatment.process
         began = Began(
             self.target, self.clock(), self.run, len(self.pulse.places), process,
-            "" if process or self.body is None else "no process found",
+            "" if process or self.body is None or self.cloud else "no process found",
             self.pulse.form, self.pulse.evidence, self.resumed,
         )  # fmt: skip
         self._glance = self._now()
@@ -189,7 +197,9 @@ class Watch:
             return []
         name = max(self.pulse.places, key=lambda n: self.pulse.places[n].heard, default="")
         line = self.pulse.places[name].lines if name else 0
-        course = Course(self._ending, self._ending_since, self._heard, name, line)
+        runs = self.cloud is not None and not self.cloud.over  # whatever one of its tasks says
+        ending = GOES_ON if runs else self._ending
+        course = Course(ending, self._ending_since, self._heard, name, line)
         events = list(self.treatment.treat(now, course))
         if self.treatment.stop and not self.treatment.doing.busy:
             events += self.finish(self.treatment.stop)
@@ -259,7 +269,7 @@ class Watch:
             self.gpu() if self.gpu else None, left, left, losses=tuple(pulse.losses),
             ranks=tuple((n, p.rank, p.step, now - p.heard) for n, p in pulse.places.items()),
             standing=self.standing.open, lines=self.analysis.account.lines,
-            checkpoint=last.path if last else "",
+            checkpoint=last.path if last else "", cloud=self.cloud,
         )  # fmt: skip
 
     def _now(self) -> Glance:
@@ -267,7 +277,7 @@ class Watch:
         epoch = None if self.pulse.epoch is None else int(self.pulse.epoch)
         return Glance(
             frozenset(self.standing.seen), None if loss is None else loss[1],
-            (epoch, self.analysis.outline.segments), self.state,
+            (epoch, self.analysis.outline.segments), (self.state, self.cloud and self.cloud.words),
         )  # fmt: skip
 
     @property

@@ -36,6 +36,7 @@ EXAMPLES = """\
   runwatch check train.log --reference last-good-run --json
   runwatch check me@gpu-box:runs/7/train.log --due
   runwatch check --wandb team/project/run-id --log me@gpu-box:runs/7/train.log
+  runwatch check --vertex-training 9876543210 --project my-proj
   runwatch check train.log --on-stop kill --notes NOTES.md --install-timer
   runwatch check train.log --remove-timer
 """

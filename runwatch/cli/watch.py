@@ -38,6 +38,8 @@ EXAMPLES = """\
   runwatch watch --proc train.py
   runwatch watch --wandb team/project/run-id --log me@gpu-box:runs/7/train.log
   runwatch watch --mlflow 0123abcd --tracking-uri http://mlflow:5000
+  runwatch watch --vertex-training 9876543210 --project my-proj --region us-central1
+  runwatch watch --vertex-pipeline my-llm-pipeline --interval 120
   torchrun train.py 2>&1 | runwatch watch - --tee
 """
 _KINDS = ("restart", "kill-restart", "cancel")
@@ -52,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--log", metavar="TARGET", help="read this while that service does not answer")
     add("--once", action="store_true", help="one look, then the answer")
     add("--json", action="store_true", help="events as they happen, one JSON object a line")
-    add("--interval", metavar="S", type=float, default=30.0, help="seconds between reports (30)")
+    add("--interval", metavar="S", type=float, help="seconds between reports (30; Vertex AI: 60)")
     add("--max-interval", metavar="S", type=float, default=300.0, help="at most so many (300)")
     add("--no-backoff", action="store_true", help="always --interval")
     add("--no-fix", action="store_true", help="only watch, touch nothing")
@@ -97,12 +99,12 @@ def _targets(options: argparse.Namespace) -> "list[Target]":
         *services(options, options.log),
     ]
     if options.log and not any(target.beside for target in named):
-        raise UsageError("--log goes with --wandb or --mlflow", hint="name a log as TARGET itself")
+        raise UsageError("--log goes with a run at a service", hint="name a log as TARGET itself")
     return named or [Target.parse(_asked(options))]
 
 
 def _check(options: argparse.Namespace, targets: "list[Target]") -> None:
-    if not options.interval > 0:
+    if options.interval is not None and not options.interval > 0:
         raise UsageError(f"--interval {options.interval:g}: not a time", hint="seconds above 0")
     if len(set(targets)) < len(targets):
         raise UsageError("a target is named twice", hint="name each once")
@@ -189,27 +191,28 @@ def _opened(options: argparse.Namespace, targets: "list[Target]") -> "list[Watch
     from runwatch.monitor import Watched
 
     store = None if options.no_store else store_at(options.db)
-    wishes = _wishes(options)
     return [
         Watched(
-            target, wishes, store=store, clock=lambda: datetime.now(UTC),
+            target, _wishes(options, target), store=store, clock=lambda: datetime.now(UTC),
             tee=1 if options.tee else None,
         )
         for target in targets
     ]  # fmt: skip
 
 
-def _wishes(options: argparse.Namespace) -> "Wishes":
+def _wishes(options: argparse.Namespace, target: "Target") -> "Wishes":
     from runwatch.monitor import Wishes
     from runwatch.remedy import Allowed
+    from runwatch.target import VERTEX
 
     allowed = Allowed(
         not options.no_fix, frozenset(options.yes), options.restart_cmd,
         options.clear_cache_cmd, options.fix_remote,
     )  # fmt: skip
+    usual = 60.0 if target.kind in VERTEX else 30.0
     return Wishes(
-        options.interval, options.max_interval, not options.no_backoff, options.once, allowed,
-        tuple(own_formats(options.formats)),
+        options.interval or usual, options.max_interval, not options.no_backoff, options.once,
+        allowed, tuple(own_formats(options.formats)),
     )  # fmt: skip
 
 

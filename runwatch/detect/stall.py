@@ -7,6 +7,7 @@ import numpy as np
 
 from runwatch.column import distinct, known, numbers
 from runwatch.detect.fold import finding
+from runwatch.detect.platform import WATCHWORDS, Platform
 from runwatch.detect.series import Columns, Floats, Ints
 from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
 from runwatch.finding import Finding, Role, Severity, State
@@ -26,7 +27,12 @@ class Detector:
     watched, the watcher's clock tells silence after the last line too (high, open): as long as the
     watcher's patience, five times the 99th percentile and three times the longest pause. Where no
     line came since the watcher did, and no process is known to live, the run may as well have
-    ended without a word: it is quiet (medium, open), which asks to wait and not to stop.
+    ended without a word: it is quiet (medium, open), which asks to wait and not to stop. Of a job
+    of Vertex AI the state is known: one that says that it is running while nothing was logged for
+    three intervals between reports has stalled (`job_stalled`), and so has a pipeline of which,
+    besides, no task changed its state (`pipeline_stuck`); high, open. Twice the longest such pause
+    so far counts as normal. Errors among a pipeline's task events are told, too (`task_log_error`,
+    medium).
 
     Matters: a log that grows is no progress; an hourly sign of life hid a hang for 18 hours.
 
@@ -37,14 +43,18 @@ class Detector:
     """
 
     name = "stall"
+    watchwords = WATCHWORDS
 
     def __init__(self) -> None:
         self._tracks: dict[str, dict[str, Any]] = {}
         self._limits: dict[str, float] = {}  # of each stream, where it was asked for since
-        self._live = Live()
+        self._live, self._platform = Live(), Platform()
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
+        self._platform.feed(batch)
+        if batch.stream.kind == self._platform.kind:
+            return
         self._live.feed(batch, columns)
         name = batch.stream.name
         track = self._tracks.setdefault(name, _fresh(-1))
@@ -64,6 +74,8 @@ class Detector:
     def tick(self, now: float, patience: float, *, lives: bool) -> bool:
         """Time has passed while the run is watched; seconds of a steady clock. Whether it is, or
         just was, too quiet."""
+        if self._platform.told:
+            return self._platform.tick(now, patience)
         return self._live.tick(now, patience, self._longest, lives=lives)
 
     def _longest(self) -> float:
@@ -75,7 +87,7 @@ class Detector:
 
     def findings(self) -> list[Finding]:
         """Pauses that were too long, and the silence that still lasts."""
-        found = self._live.findings()
+        found = [*self._platform.findings(), *self._live.findings()]
         for track in self._tracks.values():
             found += [_told(pause, State.RECOVERED) for pause in track["pauses"]]
             if track["at"] is not None and track["clock"] is not None:
@@ -93,12 +105,14 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"tracks": self._tracks, "live": self._live.state()}
+        return {"tracks": self._tracks, "live": self._live.state(),
+                "platform": self._platform.state()}  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._tracks, self._limits = state["tracks"], {}
         self._live = Live(**state["live"])
+        self._platform = Platform(**state["platform"])
 
 
 def _advances(columns: Columns) -> Ints:

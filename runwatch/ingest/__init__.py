@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from runwatch.ingest.source import Skipped, Source
-from runwatch.target import Kind, Target
+from runwatch.target import SERVICES, Target
 
 __all__ = ["Skipped", "Source", "open_source"]
 
@@ -18,4 +18,4 @@ def open_source(target: Target) -> Source:
     return source
 
 
-_MODULES = {Kind.WANDB: "service", Kind.MLFLOW: "service"}
+_MODULES = dict.fromkeys(SERVICES, "service")

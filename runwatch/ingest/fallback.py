@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import RunwatchError, UsageError
 from runwatch.ingest.following import Following, Reach, ended
-from runwatch.ingest.service import Tracked
+from runwatch.ingest.service import Tracked, is_tracked
 from runwatch.ingest.service_follow import Tracking
 from runwatch.judgement import Ending
+from runwatch.vitals import CloudJob
 
 _AHEAD = 4  # chunks that wait for a slow reader
 
@@ -39,6 +40,11 @@ class Fallback:
     def answered(self) -> float | None:
         """Up to when silence is the run's own; a log that is read is asked all the time."""
         return self._service.answered if self._log is None else None
+
+    @property
+    def cloud(self) -> CloudJob | None:
+        """The job as its platform told last, where one runs it."""
+        return self._service.cloud
 
     @property
     def said(self) -> Ending | None:
@@ -75,7 +81,7 @@ class Fallback:
     async def chunks(self, cursors: Mapping[str, Cursor], *, quiet: float) -> AsyncIterator[Chunk]:
         """What the service gives, and the log from the moment that the service does not."""
         tasks = [asyncio.create_task(self._pump(self._service, cursors, quiet))]
-        if set(cursors) - {one.name for one in self._service.streams()}:
+        if any(cursor.identity and not is_tracked(cursor) for cursor in cursors.values()):
             tasks += self._fall(cursors, quiet)  # it was read before
         left = 1
         try:

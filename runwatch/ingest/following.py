@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Protocol
 
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.target import Kind, Target
+from runwatch.target import SERVICES, Kind, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,7 @@ _MODULES = {
     Kind.STANDARD_INPUT: "pipe",
     Kind.PID: "process_follow",
     Kind.PROC: "process_follow",
-    Kind.WANDB: "service_follow",
-    Kind.MLFLOW: "service_follow",
+    **dict.fromkeys(SERVICES, "service_follow"),
 }
 
 

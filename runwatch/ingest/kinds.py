@@ -13,7 +13,7 @@ from runwatch.ingest.file import format_at
 from runwatch.ingest.records import STATE
 from runwatch.ingest.sniff import known
 
-READING = ("", STATE, "table", "tensorboard", "wandb_file", "wandb", "mlflow")
+READING = ("", STATE, "table", "tensorboard", "wandb_file", "wandb", "mlflow", "vertex")
 """The kinds of streams in the order in which they are read."""
 
 _OF_CHECKPOINT = re.compile(r"(.*?)(?:checkpoint-(\d+)/)?([^/]*)", re.DOTALL)

@@ -4,7 +4,7 @@ The client asks for 40 packages and two seconds to load, so it is an extra and l
 for; what it would tell its makers of its use is switched off.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
@@ -13,6 +13,8 @@ from typing import Any
 from runwatch.errors import InputError, RunwatchError
 from runwatch.ingest.rows import Counter, row
 from runwatch.ingest.service import (
+    HISTORY,
+    Page,
     Seen,
     Tracked,
     announced,
@@ -70,10 +72,11 @@ class Service:
         page = f"#/experiments/{info.experiment_id}/runs/{info.run_id}"
         return f"{uri.rstrip('/')}/{page}" if uri.startswith("http") else ""
 
-    def pages(self, seen: Seen) -> Iterator[tuple[bytes, Seen]]:
+    def pages(self, seen: Mapping[str, Seen]) -> Iterator[Page]:
         """All metrics in the order in which they were logged, one step a line where it can be."""
         run = self._asked(lambda client: client.get_run(self._run))
-        spots = {name: _Spot(*seen[name]) if name in seen else _Spot() for name in run.data.metrics}
+        told = seen.get(HISTORY, {})
+        spots = {name: _Spot(*told[name]) if name in told else _Spot() for name in run.data.metrics}
         beside = announced(run.data.params)
         histories = [self._history(name, spot) for name, spot in sorted(spots.items())]
         lines = list[bytes]()
@@ -83,7 +86,7 @@ class Service:
                 lines.append(_line(held, self._counter, beside))
                 held = None
                 if len(lines) >= _ROWS:
-                    yield b"".join(lines), _told(spots)
+                    yield Page(b"".join(lines), _told(spots))
                     lines.clear()
             held = (time, step, {}) if held is None else held
             held[2][name] = value
@@ -91,7 +94,7 @@ class Service:
         if held is not None:
             lines.append(_line(held, self._counter, beside))
         if lines:
-            yield b"".join(lines), _told(spots)
+            yield Page(b"".join(lines), _told(spots))
 
     def _history(self, name: str, spot: _Spot) -> Iterator[tuple[float, int, str, float, _Spot]]:
         """A metric's values behind a spot, each with the spot behind it."""

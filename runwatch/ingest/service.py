@@ -1,14 +1,15 @@
 """Runs that a tracking service keeps: asked for what is new, told as lines of JSON.
 
-Each service is a module whose `Service` speaks with the real client library. What it gives is one
-stream; the identity of a chunk says what was seen up to its end, so that the next reader asks for
-the rest only, whatever the length of the history.
+Each service is a module whose `Service` speaks with the real client library. What it gives is a
+stream or several; the identity of a chunk says what was seen up to its end, so that the next reader
+asks for the rest only, whatever the length of the history.
 """
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -16,7 +17,8 @@ from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import RunwatchError, UnreachableError, UsageError
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, TerminalState
-from runwatch.target import Target
+from runwatch.target import VERTEX, Target
+from runwatch.vitals import CloudJob
 
 Seen = Mapping[str, Any]
 """What was given before, as plain JSON values that the service understands."""
@@ -26,7 +28,8 @@ Seen = Mapping[str, Any]
 class Tracked:
     """A run as its service describes it. `state` is the service's own word.
 
-    `ending` is set once the service says that the run is over.
+    `ending` is set once the service says that the run is over. `cloud` is the job that a platform
+    runs, with its tasks.
     """
 
     title: str
@@ -34,6 +37,7 @@ class Tracked:
     ending: Ending | None = None
     name: str = ""
     url: str = ""
+    cloud: CloudJob | None = None
 
     @property
     def over(self) -> bool:
@@ -47,11 +51,30 @@ class Tracked:
         return 0 if done else None
 
 
+HISTORY = "history"
+"""The one stream of a service that keeps one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some lines of one stream, and what of it is seen behind them. `kind` is that of the stream,
+    None for the service's own; `rank` is the rank that wrote it, where that is known."""
+
+    text: bytes
+    seen: Seen
+    stream: str = HISTORY
+    kind: str | None = None
+    rank: int | None = None
+
+
 class Service(Protocol):
     """One run at a service. Every call may wait for the network.
 
     Each raises UnreachableError where there is no answer or none without logging in again,
     InputError where the service knows no such run, UsageError where the client library is missing.
+    A service may have more to say: `behind`, why not all that was logged could be asked for, ""
+    where it could; `fresh()`, whether it knows of something new; `close()`, to let go of what it
+    holds open.
     """
 
     title: str
@@ -59,19 +82,24 @@ class Service(Protocol):
     def look(self) -> Tracked:
         """The run as it is now."""
 
-    def pages(self, seen: Seen) -> Iterator[tuple[bytes, Seen]]:
-        """The lines behind what was seen, some at a time, each with what is seen after them."""
+    def pages(self, seen: Mapping[str, Seen]) -> Iterator[Page]:
+        """The lines behind what was seen of each stream, some at a time."""
 
 
 def service_of(target: Target) -> Service:
     """The service of a target: `Service` of the module named after its kind."""
-    made: Service = import_module(f"runwatch.ingest.{target.kind}_service").Service(target)
+    made: Service = import_module(f"runwatch.ingest.{kind_of(target)}_service").Service(target)
     return made
 
 
 def open_target(target: Target) -> "Tracker":
     """A run at rest: what the service has now."""
-    return Tracker(service_of(target), str(target.kind))
+    return Tracker(service_of(target), kind_of(target))
+
+
+def kind_of(target: Target) -> str:
+    """The kind of the streams that a service's own words are."""
+    return "vertex" if target.kind in VERTEX else str(target.kind)
 
 
 def ending_of(states: Mapping[str, TerminalState], state: str, who: str) -> Ending | None:
@@ -80,61 +108,128 @@ def ending_of(states: Mapping[str, TerminalState], state: str, who: str) -> Endi
     return None if found is None else Ending(found, f"{who} says {state.lower()}")
 
 
-class Place:
-    """Where a reader is in the one stream of a run."""
+@dataclass(slots=True)
+class _Place:
+    """Where a reader is in one stream."""
+
+    stream: Stream
+    offset: int = 0
+    seen: dict[str, Any] = field(default_factory=dict)
+
+
+class Places:
+    """Where a reader is in the streams of a run."""
 
     def __init__(self, service: Service, kind: str, cursors: Mapping[str, Cursor]) -> None:
-        self.stream = Stream("history", None, kind)
-        self.offset, self.seen = 0, dict[str, Any]()
-        self._title = service.title
-        cursor = cursors.get(self.stream.name)
-        if cursor is not None:
-            self._resume(cursor)
+        self._title, self._kind = service.title, kind
+        self._first = getattr(service, "first", HISTORY)
+        self._places: dict[str, _Place] = {}
+        self._last = self._place(Page(b"", {}, self._first))
+        self._resume(cursors)
 
-    def _resume(self, cursor: Cursor) -> None:
-        """Go on at a cursor that stands where a chunk ended; anywhere else, start over."""
-        try:
-            told = json.loads(cursor.identity)
-            if (told["run"], told["at"]) == (self._title, cursor.offset):
-                self.offset, self.seen = cursor.offset, dict(told["seen"])
-        except (ValueError, TypeError, KeyError):
-            return
-
-    def after(self, text: bytes, seen: Seen, *, last: bool = False) -> Chunk:
-        """The chunk of some lines."""
-        begin, self.offset, self.seen = self.offset, self.offset + len(text), dict(seen)
-        size = self.offset if last else 0
-        return Chunk(self.stream, text, begin, self.identity, size, self.offset, last)
+    def _resume(self, cursors: Mapping[str, Cursor]) -> None:
+        """Go on at cursors that stand where a chunk ended; where one stands anywhere else, start
+        over with all: what was seen of one says what was seen of the run."""
+        for name, cursor in cursors.items():
+            told = _told(cursor)
+            if told.get("run") != self._title:
+                continue
+            if told.get("at") != cursor.offset or not isinstance(told.get("seen"), dict):
+                self._places = {self._first: _Place(Stream(self._first, None, self._kind))}
+                return
+            stream = Stream(name, told.get("rank"), str(told.get("kind", self._kind)))
+            self._places[name] = _Place(stream, cursor.offset, told["seen"])
 
     @property
-    def identity(self) -> str:
+    def seen(self) -> dict[str, Seen]:
+        """What was seen of each stream."""
+        return {name: place.seen for name, place in self._places.items() if place.seen}
+
+    @property
+    def streams(self) -> list[Stream]:
+        """Those known now."""
+        return [place.stream for place in self._places.values()]
+
+    def after(self, page: Page) -> Chunk:
+        """The chunk of some lines."""
+        self._last = place = self._place(page)
+        begin, place.offset, place.seen = place.offset, place.offset + len(page.text), {**page.seen}
+        return Chunk(place.stream, page.text, begin, self._identity(place), 0, place.offset)
+
+    def nothing(self) -> Chunk:
+        """Says that time has passed."""
+        last = self._last
+        return Chunk(last.stream, b"", last.offset, self._identity(last))
+
+    def ends(self) -> Iterator[Chunk]:
+        """Nothing more of any stream."""
+        for one in self._places.values():
+            at = one.offset
+            yield Chunk(one.stream, b"", at, self._identity(one), at, at, last=True)
+
+    def _place(self, page: Page) -> _Place:
+        known = self._places.get(page.stream)
+        if known is None:
+            kind = self._kind if page.kind is None else page.kind
+            known = self._places[page.stream] = _Place(Stream(page.stream, page.rank, kind))
+        return known
+
+    def _identity(self, place: _Place) -> str:
         """Says which run it is, and what was seen of it up to here."""
-        return json.dumps({"run": self._title, "at": self.offset, "seen": self.seen})
+        told: dict[str, Any] = {"run": self._title, "at": place.offset, "seen": place.seen}
+        if place.stream.kind != self._kind:
+            told |= {"kind": place.stream.kind, "rank": place.stream.rank}
+        return json.dumps(told)
+
+
+def is_tracked(cursor: Cursor) -> bool:
+    """Whether a cursor is of a run at a service, and not of a log beside it."""
+    return "run" in _told(cursor)
+
+
+def _told(cursor: Cursor) -> dict[str, Any]:
+    try:
+        told = json.loads(cursor.identity)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+_TRIES = 6  # questions to a service that says that it was asked too much
+_WAIT = 10.0  # seconds between them
 
 
 class Tracker:
-    """The history of a run at rest: see `Source`. `said` is how it ended, by the service's word."""
+    """A run at rest: see `Source`. `said` is how it ended, by the service's word."""
 
-    def __init__(self, service: Service, kind: str) -> None:
+    def __init__(self, service: Service, kind: str, *, wait: float = _WAIT) -> None:
         self.skipped: list[Skipped] = []
         self.said: Ending | None = None
-        self._service, self._kind = service, kind
+        self._service, self._kind, self._wait = service, kind, wait
+        self._places = Places(service, kind, {})
 
     def streams(self) -> list[Stream]:
-        """The one stream."""
-        return [Place(self._service, self._kind, {}).stream]
+        """Those that are known; more may come."""
+        return self._places.streams
 
     def chunks(self, cursors: Mapping[str, Cursor]) -> Iterator[Chunk]:
-        """All that the service has behind the cursor.
+        """All that the service has behind the cursors.
 
         Raises UnreachableError where it does not answer, in the middle, too: what a run says is
         not known then.
         """
-        self.said = self._service.look().ending
-        place = Place(self._service, self._kind, cursors)
-        for text, seen in self._service.pages(place.seen):
-            yield place.after(text, seen)
-        yield place.after(b"", place.seen, last=True)
+        self._places = places = Places(self._service, self._kind, cursors)
+        for left in reversed(range(_TRIES)):
+            self.said = self._service.look().ending
+            for page in self._service.pages(places.seen):
+                yield places.after(page)
+            behind = getattr(self._service, "behind", "")
+            if not behind:
+                break
+            if not left:
+                raise UnreachableError(f"{behind}; state unknown", hint="try again later")
+            time.sleep(self._wait)
+        yield from places.ends()
 
 
 def announced(settings: Mapping[str, Any]) -> dict[str, int]:
@@ -146,14 +241,14 @@ def announced(settings: Mapping[str, Any]) -> dict[str, int]:
     return {}
 
 
-def client(library: str, who: str, quietly: Mapping[str, str]) -> Any:
+def client(library: str, who: str, quietly: Mapping[str, str], extra: str = "") -> Any:
     """The module of a service's own client; `quietly` is the environment that keeps it quiet.
 
-    Raises UsageError where it is missing. An extra is named after its library.
+    Raises UsageError where it is missing. An extra is named after its library, if not otherwise.
     """
     for name, value in quietly.items():
         os.environ.setdefault(name, value)
-    extra = library.partition(".")[0]
+    extra = extra or library.partition(".")[0]
     try:
         return import_module(library)
     except ImportError as error:

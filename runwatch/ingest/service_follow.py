@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import UnreachableError
 from runwatch.ingest.following import Following, Reach
-from runwatch.ingest.service import Place, Seen, Service, Tracked, service_of
+from runwatch.ingest.service import Page, Places, Service, Tracked, kind_of, service_of
 from runwatch.judgement import Ending
 from runwatch.target import Target
+from runwatch.vitals import CloudJob
 
 _TURN = 5.0  # seconds between questions
 _LONGEST = 60.0  # the same while there is no answer
@@ -21,7 +22,7 @@ _T = TypeVar("_T")
 
 def open_following(target: Target, *, clock: Callable[[], float] = time.time) -> Following:
     """Follow a run at its service, with the log beside it to fall back on."""
-    tracking = Tracking(service_of(target), str(target.kind), clock=clock)
+    tracking = Tracking(service_of(target), kind_of(target), clock=clock)
     log = target.beside
     if log is None:
         return tracking
@@ -32,7 +33,7 @@ def open_following(target: Target, *, clock: Callable[[], float] = time.time) ->
 
 
 class Tracking:
-    """The history of a run as it grows: see `Following`. `job` is the run as it was seen last,
+    """A run at a service as it grows: see `Following`. `job` is the run as it was seen last,
     `answered` when that was: what is silent since is the service, not the run.
 
     Questions are asked by a thread of their own, so that time passes for the reader whatever the
@@ -50,15 +51,24 @@ class Tracking:
         self._service, self._kind, self._clock, self._turn = service, kind, clock, turn
         self._closed = asyncio.Event()
         self._asked_before = False  # before the first answer nobody knows whether it is quiet
-        self._last = Chunk(Stream("history", None, kind), b"", 0)
+        self._places = Places(service, kind, {})
+        self._behind = ""
+        self._cloud: CloudJob | None = None
 
     def streams(self) -> list[Stream]:
-        """The one stream."""
-        return [self._last.stream]
+        """The streams known now."""
+        return self._places.streams
 
     async def close(self) -> None:
         """Stop; a question that waits for its answer is left alone."""
         self._closed.set()
+        if (close := getattr(self._service, "close", None)) is not None:
+            close()
+
+    @property
+    def cloud(self) -> CloudJob | None:
+        """The job as its platform describes it, where one runs it."""
+        return self._cloud
 
     @property
     def said(self) -> Ending | None:
@@ -71,13 +81,11 @@ class Tracking:
         return self.job
 
     async def chunks(self, cursors: Mapping[str, Cursor], *, quiet: float) -> AsyncIterator[Chunk]:
-        """What the service has behind the cursor, and whatever is logged from now on."""
-        place, pause = Place(self._service, self._kind, cursors), self._turn
-        self._last = place.after(b"", place.seen)
+        """What the service has behind the cursors, and whatever is logged from now on."""
+        self._places, pause = Places(self._service, self._kind, cursors), self._turn
         while not self._closed.is_set():
             try:
-                async for chunk in self._asked(place, quiet):
-                    self._last = chunk
+                async for chunk in self._asked(quiet):
                     yield chunk
             except UnreachableError as error:
                 self._lost(error)
@@ -88,7 +96,7 @@ class Tracking:
             async for chunk in self._rest(pause, quiet):
                 yield chunk
 
-    async def _asked(self, place: Place, quiet: float) -> AsyncIterator[Chunk]:
+    async def _asked(self, quiet: float) -> AsyncIterator[Chunk]:
         """One round: how the run is, and what it has logged since."""
         job: Tracked | None = None
         asked = time.monotonic()
@@ -97,9 +105,10 @@ class Tracking:
                 yield step
             else:
                 job = step
-        pages = self._service.pages(place.seen)
+                self._cloud = job.cloud
+        pages = self._service.pages(self._places.seen)
         while not self._closed.is_set():
-            page: tuple[bytes, Seen] | None = None
+            page: Page | None = None
             async for told in self._waited(lambda: next(pages, None), quiet):
                 if isinstance(told, Chunk):
                     yield told
@@ -107,7 +116,7 @@ class Tracking:
                     page = told
             if page is None:
                 break
-            yield place.after(*page)
+            yield self._places.after(page)
         self._answered(job, asked)
 
     async def _waited(self, ask: Callable[[], _T], quiet: float) -> AsyncIterator[_T | Chunk]:
@@ -118,35 +127,39 @@ class Tracking:
             if self._closed.is_set() and not asking.done():
                 return
             if not asking.done() and self._asked_before:
-                yield self._nothing()
+                yield self._places.nothing()
         yield asking.result()
 
     async def _rest(self, pause: float, quiet: float) -> AsyncIterator[Chunk]:
-        """Wait for the next round."""
+        """Wait for the next round, or until the service knows of something new."""
         until = time.monotonic() + pause
+        fresh = getattr(self._service, "fresh", None)
         while not self._closed.is_set() and (left := until - time.monotonic()) > 0:
-            yield self._nothing()
+            if fresh is not None and fresh():
+                return
+            yield self._places.nothing()
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(quiet, left)):
                     await self._closed.wait()
 
-    def _nothing(self) -> Chunk:
-        end = self._last.offset + len(self._last.data)
-        return Chunk(self._last.stream, b"", end, self._last.identity)
-
     def _answered(self, job: Tracked | None, asked: float) -> None:
         if job is None:
             return
-        self.answered = asked
         self._asked_before = True
+        behind = getattr(self._service, "behind", "")
+        if not behind:
+            self.answered = asked
+        elif behind != self._behind:
+            self.events.append(behind)
+        self._behind = behind
         if not self.reach.ok:
             self.events.append(f"{self._service.title} is reachable again")
         if self.job is None:
             about = f" ({job.name})" if job.name else ""
             self.events.append(f"{job.title}{about} is {job.state}" + f" {job.url}".rstrip())
-        elif self.job.state != job.state:
+        elif self.job.state != job.state and job.cloud is None:
             self.events.append(f"{job.title} is {job.state}")
-        self.job, self.reach = job, Reach(True, "", self._clock())
+        self.job, self.reach = job, Reach(True, behind, self._clock())
 
     def _lost(self, error: UnreachableError) -> None:
         since = time.strftime("%H:%M:%S", time.localtime(self.reach.at))

@@ -7,6 +7,8 @@ from typing import Any
 from runwatch.errors import InputError, RunwatchError
 from runwatch.ingest.rows import row
 from runwatch.ingest.service import (
+    HISTORY,
+    Page,
     Seen,
     Tracked,
     announced,
@@ -44,11 +46,12 @@ class Service:
         """The run's state."""
         return self._tracked(self._asked(self._run))
 
-    def pages(self, seen: Seen) -> Iterator[tuple[bytes, Seen]]:
+    def pages(self, seen: Mapping[str, Seen]) -> Iterator[Page]:
         """The rows of history from the step behind the last one that was seen."""
         run = self._asked(self._run)
         beside = announced(run.config)
-        step = int(seen.get("step", -1))
+        told = seen.get(HISTORY, {})
+        step = int(told.get("step", -1))
         scan = self._asked(lambda: iter(run.scan_history(min_step=step + 1, page_size=_PAGE)))
         lines: list[bytes] = []
         while (found := self._asked(lambda: next(scan, None))) is not None:
@@ -59,14 +62,14 @@ class Service:
             values = dict(sorted(_numbers(found).items()))  # the client gives them in any order
             lines.append(history_row(step, {**values, **beside}))
             if len(lines) >= _PAGE:
-                yield b"".join(lines), {"step": step}
+                yield Page(b"".join(lines), {"step": step})
                 lines.clear()
         if lines:
-            yield b"".join(lines), {"step": step}
-        if self._tracked(run).over and not seen.get("summary"):
+            yield Page(b"".join(lines), {"step": step})
+        if self._tracked(run).over and not told.get("summary"):
             final = _beside(run)
             text = row(step, None, final) if final and step >= 0 else b""
-            yield text, {"step": step, "summary": True}
+            yield Page(text, {"step": step, "summary": True})
 
     def _run(self) -> Any:
         run = self._client().run(self._path)

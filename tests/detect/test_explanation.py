@@ -46,6 +46,6 @@ def test_a_fault_names_the_words_that_lead_to_it() -> None:
 
 def test_what_no_log_can_tell_yet_says_so() -> None:
     """A kind that waits for its source claims to see nothing."""
-    found = explain("pipeline_stuck")
+    found = explain("stalled_eval")
     assert found is not None
     assert found.parts["Sees"].startswith("nothing in a log yet")

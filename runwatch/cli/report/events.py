@@ -45,7 +45,8 @@ def _(event: Progressed) -> tuple[str, dict[str, Any]]:
         "state": event.state, "step": event.step, "total_steps": event.total,
         "metrics": dict(event.metrics.values()),
         "rate": event.rate or None, "eta_seconds": event.eta,
-        "gpu": asdict(event.gpu) if event.gpu else None, "lines": event.lines,
+        "gpu": asdict(event.gpu) if event.gpu else None,
+        "job": asdict(event.cloud) if event.cloud else None, "lines": event.lines,
         "next_in": event.next_in, "reset_by": list(event.reasons), "full": event.full,
         "ranks": [
             {"stream": name, "rank": rank, "step": step, "silent_seconds": round(silent, 1)}

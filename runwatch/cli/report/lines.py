@@ -5,9 +5,11 @@ from datetime import datetime
 from functools import singledispatchmethod
 from typing import TextIO
 
+from runwatch.cli.report.cloud import course, heading
 from runwatch.cli.report.summary import SEVERITY
 from runwatch.cli.report.table import brief
 from runwatch.cli.report.text import clean, paint, shorten, wrap
+from runwatch.cli.report.units import percent, seconds, span, value
 from runwatch.cli.words.environment import width
 from runwatch.event import Acted, Acting, Began, Ended, Event, Found, Noted, Progressed, Turned
 from runwatch.finding import State
@@ -67,9 +69,13 @@ class Lines:
 
     @_lines.register
     def _(self, event: Progressed) -> Iterator[str]:
-        if event.first:
+        if event.first and (event.cloud is None or event.step is not None):
             yield self._stamp(event) + status(event)
-        yield self._stamp(event) + progress(event)
+        if event.cloud is None:
+            yield self._stamp(event) + progress(event)
+        else:
+            yield self._stamp(event) + heading(event.cloud)
+            yield from (f"  {line}" for line in course(event.cloud, event.at, recent(event)))
         if told := resources(event):
             yield told
         if event.full:
@@ -179,6 +185,11 @@ def progress(event: Progressed) -> str:
     return " | ".join(parts)
 
 
+def recent(event: Progressed) -> str:
+    """What the log of a platform's job tells last, nothing where it tells nothing yet."""
+    return progress(event) if event.step is not None or event.metrics else ""
+
+
 def resources(event: Progressed) -> str:
     """`GPU: 94% util, 18.2/24 GB VRAM | ETA: ~1h 23m | next poll in 45s`."""
     parts = [f"GPU: {gpu(event.gpu)}"] if event.gpu else []
@@ -210,43 +221,11 @@ def brief_gb(size: float) -> str:
 
 def process(one: Process) -> str:
     """The process behind a run, in words."""
+    if not one.pid:  # a job elsewhere
+        return f"{clean(one.name)} is {one.state}"
     workers = f", {one.workers} workers" if one.workers else ""
     state = "" if one.state == "running" else f", {one.state}"
     return f"Process found: PID {one.pid} ({clean(one.name)}{workers}{state})"
-
-
-def value(quantity: str, number: float) -> str:
-    """A number as a report shows it: the learning rate as 1e-4, others in four digits."""
-    if quantity == "lr" and 0 < abs(number) < 0.01:
-        digits, _, power = f"{number:.3e}".partition("e")
-        digits = digits.rstrip("0").rstrip(".")
-        return f"{digits}e{int(power)}"
-    if number == int(number) and abs(number) < 1e9 if number - number == 0 else False:
-        return str(int(number))
-    return f"{number:.4g}"
-
-
-def percent(share: float) -> str:
-    """12%, 6.8%."""
-    return f"{100 * share:.1f}%" if share < 0.0995 else f"{100 * share:.0f}%"
-
-
-def seconds(count: float) -> str:
-    """45s; a fraction only where it matters."""
-    return f"{count:.0f}s" if count >= 10 or count == int(count) else f"{count:.1f}s"
-
-
-def span(count: float) -> str:
-    """1h 23m, 12m, 40s, 3d 4h."""
-    minutes = round(count / 60)
-    if count < 60:
-        return f"{count:.0f}s"
-    if minutes < 60:
-        return f"{minutes}m"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours}h {minutes}m"
-    return f"{hours // 24}d {hours % 24}h"
 
 
 def sparkline(values: "tuple[float, ...]", wide: int = 40) -> str:

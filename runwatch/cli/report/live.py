@@ -13,9 +13,19 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from runwatch.cli.report.lines import Lines, process, progress, ranks, resources, span, sparkline
+from runwatch.cli.report.cloud import course
+from runwatch.cli.report.lines import (
+    Lines,
+    process,
+    progress,
+    ranks,
+    recent,
+    resources,
+    sparkline,
+)
 from runwatch.cli.report.table import brief
 from runwatch.cli.report.text import clean
+from runwatch.cli.report.units import span
 from runwatch.event import Acted, Acting, Began, Ended, Event, Found, Noted, Progressed, Turned
 from runwatch.finding import Finding, State
 from runwatch.judgement import rule
@@ -137,7 +147,10 @@ class Live:
 
 
 def _report(report: Progressed) -> Iterator[RenderableType]:
-    yield Text(progress(report), style="bold")
+    if report.cloud is None:
+        yield Text(progress(report), style="bold")
+    else:
+        yield from (Text(line) for line in course(report.cloud, report.at, recent(report)))
     yield Text(resources(report).strip())
     if report.losses:
         yield Text(f"loss {sparkline(report.losses, 60)} {brief(report.losses[-1])}", style="green")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runwatch.cli.words.vertex import add_vertex, vertex
 from runwatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def add_services(parser: argparse.ArgumentParser, *, several: bool = False) -> N
         "CLAUDE.md)")  # fmt: skip
     add("--mlflow", metavar="RUN", help="a run of MLflow, by its id", **more)  # type: ignore[arg-type]
     add("--tracking-uri", metavar="URI", default="", help="its server (MLFLOW_TRACKING_URI)")
+    add_vertex(parser, several=several)
 
 
 def services(options: argparse.Namespace, log: str | None = None) -> "list[Target]":
@@ -49,6 +51,7 @@ def services(options: argparse.Namespace, log: str | None = None) -> "list[Targe
             for run in _listed(options.wandb)
         ),
         *(Target.of_mlflow(run, uri=uri, beside=beside) for run in _listed(options.mlflow)),
+        *vertex(options, beside),
     ]
     if options.mlflow and not uri:
         hint = "--tracking-uri http://host:5000, or MLFLOW_TRACKING_URI"

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from runwatch.target import Target
     from runwatch.timer import Timer
 
-_NAMED = ("pid", "proc", "slurm", "host", "wandb", "wandb_project", "mlflow", "tracking_uri")
+_NAMED = ("pid", "proc", "slurm", "host", "wandb", "wandb_project", "mlflow", "tracking_uri",
+          "vertex_pipeline", "vertex_training", "project", "region", "vertex_endpoint",
+          "logging_endpoint")  # fmt: skip
 _TAKEN = ("baseline", "reference", "on_stop", "notes", "log", "env_file", "db")
 _FLAGS = ("no_reviewer", "redact_paths")
 

@@ -1,0 +1,115 @@
+"""Jobs and pipelines of Vertex AI, as they are named on the command line."""
+
+import argparse
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runwatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from runwatch.target import Target
+
+REGION = "us-central1"
+_BESIDE = ("project", "region", "vertex_endpoint", "logging_endpoint")
+
+
+def add_vertex(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The options that name them; `several` where more than one can be named."""
+    add = parser.add_argument
+    more = {"action": "append", "default": []} if several else {}
+    add("--vertex-pipeline", metavar="JOB", help="a pipeline of Vertex AI, by id or name", **more)  # type: ignore[arg-type]
+    add("--vertex-training", metavar="JOB", help="a custom job of Vertex AI, by id or name", **more)  # type: ignore[arg-type]
+    add("--project", metavar="PROJECT", default="",
+        help="its project (GOOGLE_CLOUD_PROJECT, credentials, gcloud's settings)")  # fmt: skip
+    add("--region", metavar="REGION", default="", help=f"its region ({REGION})")
+    add("--vertex-endpoint", metavar="HOST", default="",
+        help="another address of Vertex AI: a proxy, a private endpoint")  # fmt: skip
+    add("--logging-endpoint", metavar="HOST", default="", help="the same of Cloud Logging")
+
+
+def vertex(options: argparse.Namespace, beside: "Target | None") -> "list[Target]":
+    """The jobs that were named."""
+    from runwatch.target import Kind, Target
+
+    named = [
+        (kind, job)
+        for kind in (Kind.VERTEX_PIPELINE, Kind.VERTEX_TRAINING)
+        for job in _listed(getattr(options, kind))
+    ]
+    given = [name for name in _BESIDE if getattr(options, name)]
+    if given and not named:
+        option = f"--{given[0].replace('_', '-')}"
+        raise UsageError(f"{option} goes with a job of Vertex AI", hint="--vertex-training JOB")
+    found = ""
+    targets = []
+    for kind, job in named:
+        if not job.startswith(("projects/", "https://")):
+            found = found or project(options.project)
+        targets.append(Target.of_vertex(
+            kind, job, project=found or options.project, region=options.region or REGION,
+            vertex=options.vertex_endpoint, logging=options.logging_endpoint, beside=beside,
+        ))  # fmt: skip
+    return targets
+
+
+def project(option: str) -> str:
+    """The first that says it: option, environment, credentials, gcloud's own settings. Raises
+    UsageError where nothing does."""
+    told = next((name for name in _told(option, os.environ) if name), "")
+    if not told:
+        from runwatch.ingest.vertex_api import project_of_credentials
+
+        told = project_of_credentials()
+    if not told:
+        hint = "--project PROJECT, GOOGLE_CLOUD_PROJECT, or `gcloud config set project PROJECT`"
+        raise UsageError("no Google Cloud project is named", hint=hint)
+    return told
+
+
+def _told(option: str, environment: Mapping[str, str]) -> Iterator[str]:
+    yield option
+    yield environment.get("GOOGLE_CLOUD_PROJECT", "")
+    yield environment.get("CLOUDSDK_CORE_PROJECT", "")
+    if key := environment.get("GOOGLE_APPLICATION_CREDENTIALS"):
+        yield _of_key(Path(key))
+    config = environment.get("CLOUDSDK_CONFIG")
+    yield _of_settings(Path(config) if config else Path.home() / ".config" / "gcloud", environment)
+
+
+def _of_key(path: Path) -> str:
+    """The project of a service account's key."""
+    try:
+        told = json.loads(_text(path))
+    except ValueError:
+        return ""
+    return str(told.get("project_id", "")) if isinstance(told, dict) else ""
+
+
+def _of_settings(folder: Path, environment: Mapping[str, str]) -> str:
+    """The project of gcloud's active configuration."""
+    from configparser import Error, RawConfigParser
+
+    name = environment.get("CLOUDSDK_ACTIVE_CONFIG_NAME") or _text(folder / "active_config").strip()
+    if not re.fullmatch(r"[\w-]*", name):
+        return ""
+    parser = RawConfigParser()
+    try:
+        parser.read_string(_text(folder / "configurations" / f"config_{name or 'default'}"))
+    except Error:
+        return ""
+    return parser.get("core", "project", fallback="")
+
+
+def _listed(named: list[str] | str | None) -> list[str]:
+    return named if isinstance(named, list) else [named] if named else []
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")[: 1 << 20]
+    except OSError:
+        return ""

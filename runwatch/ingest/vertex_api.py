@@ -1,0 +1,172 @@
+"""Vertex AI and Cloud Logging, asked through Google's own clients.
+
+Of the Vertex SDK only the generated clients are loaded, and when they are asked for: all of it
+would take several times as long.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from runwatch.errors import InputError, RunwatchError, UnreachableError
+from runwatch.ingest.service import asked, client, unreachable
+
+PAGE = 1000  # entries in an answer, the most that may be asked for
+_TIMEOUT = 20.0  # seconds to wait for an answer; who watches asks again by himself
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+_QUIETLY = {"GRPC_VERBOSITY": "NONE", "GRPC_ENABLE_FORK_SUPPORT": "0"}
+_LOGIN = "log in again with `gcloud auth application-default login`"
+_MAY = "the account needs the roles Vertex AI Viewer and Logs Viewer in this project"
+_WHO = "Google Cloud"
+_EXTRA = "vertex"
+_T = TypeVar("_T")
+
+
+class QuotaError(UnreachableError):
+    """The service was asked too much."""
+
+
+class DeniedError(UnreachableError):
+    """The account may not see this."""
+
+
+class Api:
+    """The clients, made when they are first asked for.
+
+    `vertex` and `logging` are other addresses of the services; one that begins with http:// is
+    spoken to in plain text, and gets no credentials.
+    """
+
+    def __init__(self, region: str, vertex: str = "", logging: str = "") -> None:
+        self._vertex = vertex or f"{region}-aiplatform.googleapis.com"
+        self._logging = logging
+        self._made: dict[str, Any] = {}
+        self._credentials: Any = None
+
+    def custom_job(self, name: str) -> Any:
+        """A custom job by its full name; InputError where there is none."""
+        return self._ask(lambda: self._jobs.get_custom_job(name=name, **_PATIENT))
+
+    def pipeline(self, name: str) -> Any:
+        """A pipeline job by its full name; InputError where there is none."""
+        return self._ask(lambda: self._pipelines.get_pipeline_job(name=name, **_PATIENT))
+
+    def custom_jobs(self, parent: str, wanted: str) -> list[Any]:
+        """The first of those that a filter matches, the latest first."""
+        request = {"parent": parent, "filter": wanted, "page_size": 10}
+        found = self._ask(
+            lambda: next(self._jobs.list_custom_jobs(request=request, **_PATIENT).pages)
+        )
+        return sorted(found.custom_jobs, key=_age, reverse=True)
+
+    def pipelines(self, parent: str, wanted: str) -> list[Any]:
+        """The same of pipeline jobs."""
+        order = "create_time desc"
+        request = {"parent": parent, "filter": wanted, "page_size": 10, "order_by": order}
+        found = self._ask(
+            lambda: next(self._pipelines.list_pipeline_jobs(request=request, **_PATIENT).pages)
+        )
+        return list(found.pipeline_jobs)
+
+    def entries(self, project: str, wanted: str) -> Iterator[list[Any]]:
+        """Entries of a log that a filter matches, in order of their time, some at a time."""
+        request = {
+            "resource_names": [f"projects/{project}"], "filter": wanted,
+            "order_by": "timestamp asc", "page_size": PAGE,
+        }  # fmt: skip
+        pages: Iterable[Any] = self._ask(
+            lambda: self._logs.list_log_entries(request=request, **_PATIENT).pages
+        )
+        turn = iter(pages)
+        while (page := self._ask(lambda: next(turn, None))) is not None:
+            yield list(type(page).pb(page).entries)
+
+    def _ask(self, ask: Callable[[], _T]) -> _T:
+        found: _T = asked(lambda: self._ready() and ask(), self._told_as_ours)
+        return found
+
+    def _told_as_ours(self, error: Exception) -> RunwatchError:
+        ours = told_as_ours(error)
+        if ours.hint == _LOGIN:  # who has logged in again is found by looking anew
+            self._credentials = None
+            self._made.clear()
+        return ours
+
+    # The clients
+
+    @property
+    def _jobs(self) -> Any:
+        service = "google.cloud.aiplatform_v1.services.job_service"
+        return self._client(service, "JobService", self._vertex)
+
+    @property
+    def _pipelines(self) -> Any:
+        service = "google.cloud.aiplatform_v1.services.pipeline_service"
+        return self._client(service, "PipelineService", self._vertex)
+
+    @property
+    def _logs(self) -> Any:
+        service = "google.cloud.logging_v2.services.logging_service_v2"
+        return self._client(service, "LoggingServiceV2", self._logging)
+
+    def _client(self, module: str, name: str, address: str) -> Any:
+        if name in self._made:
+            return self._made[name]
+        made = getattr(_library(module), f"{name}Client")
+        if address.startswith("http://"):
+            transport = getattr(_library(f"{module}.transports"), f"{name}GrpcTransport")
+            channel = _library("grpc").insecure_channel(address.removeprefix("http://"))
+            self._made[name] = made(transport=transport(channel=channel))
+        else:
+            options = {"api_endpoint": address} if address else None
+            self._made[name] = made(credentials=self._credentials, client_options=options)
+        return self._made[name]
+
+    def _ready(self) -> bool:
+        """Credentials that are good now; refreshed here, as a call would hide why it failed."""
+        if self._vertex.startswith("http://") and self._logging.startswith("http://"):
+            return True
+        if self._credentials is None:
+            self._credentials, _ = _library("google.auth").default(scopes=_SCOPES)
+        if not self._credentials.valid:
+            transport = _library("google.auth.transport.requests")
+            self._credentials.refresh(transport.Request())
+        return True
+
+
+_PATIENT: dict[str, Any] = {"timeout": _TIMEOUT, "retry": None}
+
+
+def project_of_credentials() -> str:
+    """The project that application default credentials are of, "" where they name none."""
+    try:
+        return str(_library("google.auth").default(scopes=_SCOPES)[1] or "")
+    except RunwatchError:
+        raise
+    except Exception:  # no credentials: that is told when something is asked for
+        return ""
+
+
+def told_as_ours(error: Exception) -> RunwatchError:
+    """An error of the clients as ours, in one line, with what to do."""
+    code = getattr(getattr(error, "grpc_status_code", None), "name", "")
+    words = str(getattr(error, "message", "") or error)
+    if code in ("NOT_FOUND", "INVALID_ARGUMENT"):
+        return InputError(f"{_WHO} knows no such job: {words[:200]}")
+    auth = type(error).__module__.startswith("google.auth")
+    expired = "invalid_grant" in words or "reauth" in words.lower()
+    if code == "UNAUTHENTICATED" or expired or (auth and "Transport" not in type(error).__name__):
+        return unreachable(_WHO, error, _LOGIN)
+    told = unreachable(_WHO, error)
+    if code == "RESOURCE_EXHAUSTED":
+        return QuotaError(f"{_WHO} was asked too much: {words[:200]}", hint="a quota is used up")
+    if code == "PERMISSION_DENIED":
+        return DeniedError(f"{_WHO} lets this account not in: {words[:200]}", hint=_MAY)
+    return told
+
+
+def _library(name: str) -> Any:
+    return client(name, _WHO, _QUIETLY, _EXTRA)
+
+
+def _age(job: Any) -> Any:
+    return job.create_time.timestamp() if job.create_time else 0.0

@@ -1,0 +1,197 @@
+"""Jobs and pipelines of Vertex AI: their states and tasks, and what they write to Cloud Logging."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runwatch.errors import InputError
+from runwatch.ingest.service import Page, Seen, Tracked
+from runwatch.ingest.vertex_api import Api, DeniedError, QuotaError
+from runwatch.ingest.vertex_job import Described, described_job, described_pipeline
+from runwatch.ingest.vertex_log import Journal, lines_of, stamp
+from runwatch.judgement import Ending
+from runwatch.target import Kind, Target
+
+STATES = "vertex"
+"""The stream that tells of states, and its kind."""
+
+_EVENTS = "pipeline_job_task_events"
+_SEVERITIES = {500: "ERROR", 600: "CRITICAL", 700: "ALERT", 800: "EMERGENCY"}
+_LONGEST = 300.0  # seconds between questions for a log that was asked for too often
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds: between two looks at the job, between two questions for its log, and how long after
+    its end that log is waited for."""
+
+    look: float = 5.0
+    log: float = 10.0
+    late: float = 10.0
+
+
+class Service:
+    """See `service.Service`. The target's path is the full name of the job; what stands last in it
+    may be the name that people gave."""
+
+    first = STATES
+
+    def __init__(
+        self, target: Target, *, pace: Pace | None = None,
+        steady: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        self.title = f"Vertex AI {target.path}"
+        self.behind = ""
+        self._is_pipeline = target.kind is Kind.VERTEX_PIPELINE
+        self._path = target.path
+        _, self._project, _, self._region, _, self._id = target.path.split("/", 5)
+        self._api = Api(self._region, target.service, target.log_service)
+        self._pace, self._steady, self._wall = pace or Pace(), steady, wall
+        self._journal: Journal | None = None
+        self._told: dict[str, list[str]] = {}  # states that were told of each
+        self._job: Described | None = None
+        self._looked = self._listed = self._over = -float("inf")
+        self._pause = 0.0  # seconds that the log is left alone, as it was asked for too often
+        self._exact = False  # the name is one that the service gave
+
+    def look(self) -> Tracked:
+        """The job and its tasks."""
+        now = self._steady()
+        if self._job is None or now - self._looked >= self._pace.look:
+            self._job, self._looked = self._described(), now
+        job = self._job
+        if job.cloud.over and self._over < 0:
+            self._over = now
+        name = job.cloud.name
+        return Tracked(self.title, job.cloud.state, self._ending(job), name, self._url, job.cloud)
+
+    def _ending(self, job: Described) -> Ending | None:
+        """How it ended, once what it wrote last has had the time to arrive."""
+        state = job.ending
+        if state is None or job.cloud.ended is None:
+            settled = self._steady() - self._over >= self._pace.late
+        else:
+            settled = (
+                self._steady() - self._over >= self._pace.late
+                or self._wall() - job.cloud.ended >= 2 * self._pace.late
+            )
+        if state is None or not settled:
+            return None
+        why = f": {job.error.splitlines()[0]}" if job.error else ""
+        return Ending(state, f"Vertex AI says {job.cloud.state}{why}", settled=True)
+
+    @property
+    def _url(self) -> str:
+        what = "pipelines/runs" if self._is_pipeline else "training"
+        where = f"https://console.cloud.google.com/vertex-ai/locations/{self._region}"
+        return f"{where}/{what}/{self._id}?project={self._project}"
+
+    def _described(self) -> Described:
+        get = self._api.pipeline if self._is_pipeline else self._api.custom_job
+        try:
+            job = get(self._path)
+        except InputError:
+            if self._exact:
+                raise
+            job = self._named()
+        self._path, self._id, self._exact = job.name, job.name.rsplit("/", 1)[-1], True
+        return described_pipeline(job) if self._is_pipeline else described_job(job)
+
+    def _named(self) -> Any:
+        """The latest job that people gave this name."""
+        parent = f"projects/{self._project}/locations/{self._region}"
+        said = self._id.replace("\\", "\\\\").replace('"', '\\"')
+        list_ = self._api.pipelines if self._is_pipeline else self._api.custom_jobs
+        found = list_(parent, f'display_name="{said}"')
+        if not found:
+            what = "pipeline" if self._is_pipeline else "custom job"
+            raise InputError(
+                f"Vertex AI knows no {what} {self._id} in {self._project}, {self._region}",
+                hint="are --project and --region those of the job?",
+            )
+        return found[0]
+
+    # Its lines
+
+    def pages(self, seen: Mapping[str, Seen]) -> Iterator[Page]:
+        """What was logged since, then what was told of states since."""
+        if self._journal is None:
+            self._journal = Journal()
+            self._journal.restore(seen)
+            self._told = {k: list(v) for k, v in seen.get(STATES, {}).get("states", {}).items()}
+        self.look()
+        job = self._job
+        assert job is not None
+        now = self._steady()
+        if now - self._listed >= max(self._pace.log, self._pause) or job.cloud.over:
+            yield from self._asked(job, self._journal)
+        if text := b"".join(self._states(job)):
+            yield Page(text, self._seen(STATES), STATES)
+
+    def _asked(self, job: Described, journal: Journal) -> Iterator[Page]:
+        """The log from where it was left; what it cannot be asked for now is asked for later."""
+        begun = self._steady()
+        try:
+            wanted = f"{self._entries_of(job)} AND {journal.wanted(job.made - 60)}"
+            for entries in self._api.entries(self._project, wanted):
+                yield from self._pages_of(job, journal, entries)
+                journal.listed(entries)
+            journal.complete()
+        except QuotaError as error:
+            self._pause = min(_LONGEST, 2 * max(self._pause, self._pace.log))
+            self.behind = f"the log has to wait: {error}"
+        except DeniedError as error:
+            self._pause, self.behind = _LONGEST, f"the log cannot be read: {error} ({error.hint})"
+        else:
+            self._pause, self.behind = 0.0, ""
+        self._listed = begun
+
+    def _entries_of(self, job: Described) -> str:
+        """The filter for everything that is of this job."""
+        ids = " OR ".join(f'"{one}"' for one in job.jobs)
+        workers = f'(resource.type="ml_job" AND resource.labels.job_id=({ids}))' if ids else ""
+        if not self._is_pipeline:
+            return workers
+        own = f'resource.labels.pipeline_job_id="{self._id}"'
+        return f"({own} OR {workers})" if workers else own
+
+    def _pages_of(self, job: Described, journal: Journal, entries: list[Any]) -> Iterator[Page]:
+        """Entries as pages of the streams that they are of."""
+        lines: dict[str, list[bytes]] = {}
+        for entry in entries:
+            stream, before = self._stream(job, entry)
+            if journal.is_new(stream, entry):
+                lines.setdefault(stream, []).extend(lines_of(entry, before))
+        for stream, told in lines.items():
+            rank = job.ranks.get(stream)
+            kind = STATES if stream == STATES else ""
+            yield Page(b"".join(told), self._seen(stream), stream, kind, rank)
+
+    def _stream(self, job: Described, entry: Any) -> tuple[str, str]:
+        """The stream of an entry, and what is put in front of its lines."""
+        if entry.log_name.endswith(_EVENTS):
+            severity = max((s for s in _SEVERITIES if s <= entry.severity), default=0)
+            return STATES, f"{_SEVERITIES.get(severity, 'INFO')} {_EVENTS} "
+        labels = entry.resource.labels
+        replica = labels.get("task_name", "") or entry.log_name.rsplit("/", 1)[-1]
+        number = labels.get("job_id", "")
+        task = job.jobs.get(number, number) if self._is_pipeline else ""
+        return (f"{task}/{replica}" if task else replica), ""
+
+    def _seen(self, stream: str) -> dict[str, Any]:
+        assert self._journal is not None
+        seen = self._journal.seen(stream)
+        return {**seen, "states": self._told} if stream == STATES else seen
+
+    def _states(self, job: Described) -> Iterator[bytes]:
+        """A line for each state that was not told yet."""
+        for turn in job.turns:
+            told = self._told.setdefault(turn.who, [])
+            if turn.word in told:
+                continue
+            told.append(turn.word)
+            time_ = stamp(int((turn.at or self._wall()) * 1e9))
+            why = f": {turn.error}" if turn.error else ""
+            for line in f"{turn.word} {turn.who}{why}".splitlines():
+                yield f"{time_} {line}".encode("utf-8", "replace") + b"\n"

@@ -1,0 +1,327 @@
+"""Jobs and pipelines of Vertex AI: Google's real clients, against a gRPC server on loopback."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from runwatch.chunk import Cursor
+from runwatch.errors import InputError, UnreachableError
+from runwatch.ingest.service import Tracker
+from runwatch.ingest.service_follow import Tracking
+from runwatch.ingest.vertex_service import Pace, Service
+from runwatch.judgement import TerminalState
+from runwatch.target import Kind, Target
+from tests.ingest import vertex_server as vertex
+from tests.ingest.following import Reader
+from tests.ingest.logs import read
+
+WORKER = "workerpool0-0"
+JOB = f"{vertex.PARENT}/customJobs/456"
+QUICK = Pace(look=0.0, log=0.0, late=0.0)
+
+
+@pytest.fixture
+def server() -> Iterator[vertex.Server]:
+    """Both services, with a custom job that runs."""
+    for name in ("grpc", "google.cloud.aiplatform_v1", "google.cloud.logging_v2"):
+        pytest.importorskip(name)
+    server = vertex.Server(jobs={JOB: vertex.custom_job("456")})
+    server.start()
+    yield server
+    server.stop()
+
+
+def target(server: vertex.Server, job: str = "456", kind: Kind = Kind.VERTEX_TRAINING) -> Target:
+    return Target.of_vertex(
+        kind, job, project=vertex.PROJECT, region=vertex.REGION, vertex=server.url,
+        logging=server.url,
+    )  # fmt: skip
+
+
+def rest(server: vertex.Server, job: str = "456", pace: Pace = QUICK) -> Tracker:
+    """It at rest."""
+    return Tracker(Service(target(server, job), pace=pace), "vertex", wait=0.0)
+
+
+def follow(server: vertex.Server, pace: Pace = QUICK) -> Tracking:
+    """It followed, asked without a pause."""
+    return Tracking(Service(target(server), pace=pace), "vertex", turn=0.05)
+
+
+def steps(first: int, last: int, **more: Any) -> list[Any]:
+    """What a training writes, ten seconds a step."""
+    return [
+        vertex.entry(f"Step {step}/500 | loss={3 - step / 500:.3f}", step * 10, **more)
+        for step in range(first, last)
+    ]
+
+
+def told(text: bytes) -> list[str]:
+    """The lines behind their times."""
+    return [line.partition(" ")[2] for line in text.decode().splitlines()]
+
+
+def test_a_worker_is_a_stream_of_what_it_wrote(server: vertex.Server) -> None:
+    """Each line behind its time, several of one entry one by one, in order of their times."""
+    entries = [
+        vertex.entry("Step 1/9 | loss=2.5", 1),
+        vertex.entry("Traceback (most recent call last):\n  File \"t.py\", line 8\n", 3),
+        vertex.entry("Step 2/9 | loss=2.4", 2),
+    ]  # fmt: skip
+    server.log(*entries)
+    assert (
+        b"2026-05-01T10:00:01.000000Z Step 1/9 | loss=2.5\n"
+        b"2026-05-01T10:00:02.000000Z Step 2/9 | loss=2.4\n"
+        b"2026-05-01T10:00:03.000000Z Traceback (most recent call last):\n"
+        b'2026-05-01T10:00:03.000000Z   File "t.py", line 8\n'
+    ) == read(rest(server))[WORKER]
+
+
+def test_an_object_is_its_message_unless_it_measures(server: vertex.Server) -> None:
+    """What a logger says of itself is no measurement; numbers beside a message are."""
+    server.log(
+        vertex.entry({"message": "epoch 1 loss 2", "levelname": "INFO", "lineno": 7.0}, 1),
+        vertex.entry({"message": "evaluated", "step": 300, "loss": 2.25}, 2),
+        vertex.entry({"step": 310, "grad": {"norm": 0.5}, "tags": ["a", None, True]}, 3),
+    )
+    assert [
+        "epoch 1 loss 2",
+        '{"step": 300, "loss": 2.25, "message": "evaluated"}',
+        '{"step": 310, "grad": {"norm": 0.5}, "tags": ["a", null, true]}',
+    ] == [_sorted(line) for line in told(read(rest(server))[WORKER])]
+
+
+def _sorted(line: str) -> str:
+    """An object with its keys in the order of this test: protobuf keeps none."""
+    import json
+
+    if not line.startswith("{"):
+        return line
+    found, order = json.loads(line), ("step", "grad", "tags", "loss", "message")
+    return json.dumps({key: found[key] for key in order if key in found})
+
+
+def test_replicas_with_one_gpu_are_ranks(server: vertex.Server) -> None:
+    """The chief is rank 0, the workers follow; a replica with several GPUs is many ranks."""
+    server.jobs[JOB] = vertex.custom_job("456", accelerators=1, replicas=(1, 2, 1))
+    names = [WORKER, "workerpool1-0", "workerpool1-1", "workerpool2-0"]
+    server.log(*(vertex.entry("loss 1", 1, replica=name) for name in names))
+    source = rest(server)
+    read(source)
+    ranks = {one.name: one.rank for one in source.streams() if not one.kind}
+    assert dict(zip(names, (0, 1, 2, None), strict=True)) == ranks
+    server.jobs[JOB] = vertex.custom_job("456", accelerators=8, replicas=(1, 2))
+    source = rest(server)
+    read(source)
+    assert {None} == {one.rank for one in source.streams()}
+
+
+def test_every_state_is_a_line(server: vertex.Server) -> None:
+    """With the error that ended it, its code in words; each is told once."""
+    job = server.jobs[JOB] = vertex.custom_job("456", "PENDING")
+    who = f"custom job my-gpt2-finetune ({JOB})"
+    source, cursors = rest(server), dict[str, Cursor]()
+    lines = []
+    for state in ("PENDING", "RUNNING", "CANCELLING", "FAILED"):
+        if state == "FAILED":
+            vertex.end(job, state, 90, 8, "The quota is used up.")
+        else:
+            job.state = type(job.state)[f"JOB_STATE_{state}"]
+            job.start_time = None if state == "PENDING" else vertex.at(0)
+        chunks = list(source.chunks(cursors))
+        lines += told(b"".join(one.data for one in chunks if one.stream.name == "vertex"))
+        cursors = {one.stream.name: Cursor(one.identity, one.position) for one in chunks}
+        source = rest(server)
+    assert [
+        f"JOB_STATE_PENDING {who}", f"JOB_STATE_RUNNING {who}", f"JOB_STATE_CANCELLING {who}",
+        f"JOB_STATE_FAILED {who}: RESOURCE_EXHAUSTED: The quota is used up.",
+    ] == lines  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "ends"),
+    [
+        ("SUCCEEDED", 0, "SUCCEEDED"), ("FAILED", 13, "FAILED"), ("FAILED", 4, "TIMEOUT"),
+        ("CANCELLED", 1, "CANCELLED"), ("EXPIRED", 4, "TIMEOUT"),
+        ("PARTIALLY_SUCCEEDED", 0, "FAILED"), ("QUEUED", 0, ""), ("PAUSED", 0, ""),
+        ("UPDATING", 0, ""), ("CANCELLING", 0, ""), ("RUNNING", 0, ""),
+    ],
+)  # fmt: skip
+def test_its_end_is_what_the_platform_says(
+    server: vertex.Server, state: str, code: int, ends: str
+) -> None:
+    """Terminal states only; a deadline that was missed is a time-out."""
+    job = server.jobs[JOB] = vertex.custom_job("456")
+    vertex.end(job, state, 90, code, "words" if code else "")
+    source = rest(server)
+    read(source)
+    assert (TerminalState(ends) if ends else None) == (source.said and source.said.state)
+
+
+def test_it_goes_on_behind_what_was_seen(server: vertex.Server) -> None:
+    """Law: cursors behind what was given give the rest, once, in whatever order it arrived."""
+    server.page = 7
+    server.log(*steps(0, 20))
+    chunks = list(rest(server).chunks({}))
+    cursors = {one.stream.name: Cursor(one.identity, one.position) for one in chunks}
+    before = b"".join(one.data for one in chunks if one.stream.name == WORKER)
+    late = vertex.entry("late", 55, received=205)
+    server.log(late, *steps(20, 30))
+    after = read(rest(server), cursors)
+    assert ["late", *told(b"".join(_lines(after)))[1:]] == told(after[WORKER])
+    assert 20 + 11 == (before + after[WORKER]).count(b"\n")
+    assert b"" == after["vertex"]
+    for at in range(1, len(chunks)):  # stopped anywhere in the first reading
+        texts, places = _until(chunks[:at])
+        more = read(rest(server), places)
+        whole = texts.get(WORKER, b"") + more.get(WORKER, b"")
+        assert sorted(told(read(rest(server))[WORKER])) == sorted(told(whole))
+
+
+def _lines(texts: dict[str, bytes]) -> Iterator[bytes]:
+    yield from texts[WORKER].splitlines(keepends=True)
+
+
+def _until(chunks: list[Any]) -> tuple[dict[str, bytes], dict[str, Cursor]]:
+    texts: dict[str, bytes] = {}
+    for one in chunks:
+        texts[one.stream.name] = texts.get(one.stream.name, b"") + one.data
+    places = {one.stream.name: Cursor(one.identity, one.position) for one in chunks}
+    return texts, places
+
+
+def test_a_cursor_of_another_place_starts_over(server: vertex.Server) -> None:
+    """What was seen of one stream says what was seen of all."""
+    server.log(*steps(0, 5))
+    whole = read(rest(server))
+    chunks = list(rest(server).chunks({}))
+    cursors = {one.stream.name: Cursor(one.identity, one.position) for one in chunks}
+    wrong = {**cursors, WORKER: Cursor(cursors[WORKER].identity, 3)}
+    assert whole == read(rest(server), wrong)
+    assert whole == read(rest(server), {WORKER: Cursor("", 5)})
+
+
+def test_what_comes_late_or_twice_is_given_once(server: vertex.Server) -> None:
+    """Followed: an entry of two minutes ago joins, one that was given stays away."""
+    server.log(*steps(0, 20))
+
+    async def follow_it() -> bytes:
+        async with Reader(follow(server)) as reader:
+            await reader.until(lambda: reader.whole(WORKER).count(b"\n") >= 20)
+            server.log(vertex.entry("late", 70, received=195), server.entries[19])
+            await reader.until(lambda: b"late" in reader.whole(WORKER))
+            server.log(*steps(20, 22))
+            await reader.until(lambda: reader.whole(WORKER).count(b"\n") >= 23)
+            await reader.turns(3)
+            return reader.whole(WORKER)
+
+    lines = told(asyncio.run(follow_it()))
+    assert 23 == len(lines) == len(set(lines))
+    assert "late" == lines[20]
+
+
+def test_a_name_that_people_gave_finds_the_latest(server: vertex.Server) -> None:
+    """Whatever characters it has; what no job is called is no outage."""
+    for number, seconds in (("7", 10), ("8", 30), ("9", 20)):
+        server.jobs[f"{vertex.PARENT}/customJobs/{number}"] = vertex.custom_job(
+            number, display_name='my "best" run', create_time=vertex.at(seconds)
+        )
+    server.log(vertex.entry("loss 8", 40, job="8"), vertex.entry("loss 9", 40, job="9"))
+    assert ["loss 8"] == told(read(rest(server, 'my "best" run'))[WORKER])
+    with pytest.raises(InputError, match="knows no custom job nothing"):
+        read(rest(server, "nothing"))
+
+
+def test_a_login_that_has_expired_leaves_the_state_unknown(server: vertex.Server) -> None:
+    """What to run is said; the next question is asked with whatever is there then."""
+    server.faults["GetCustomJob"] = vertex.Fault("UNAUTHENTICATED", "token expired", 1)
+    source = rest(server)
+    with pytest.raises(UnreachableError, match="state unknown") as raised:
+        read(source)
+    assert "gcloud auth application-default login" in raised.value.hint
+    server.log(*steps(0, 3))
+    assert 3 == read(source)[WORKER].count(b"\n")
+
+
+def test_a_log_that_is_asked_for_too_often_waits(server: vertex.Server) -> None:
+    """States are told meanwhile; the quota is back, and nothing is lost or doubled."""
+    server.page = 2
+    server.log(*steps(0, 5))
+    server.faults["ListLogEntries"] = vertex.Fault("RESOURCE_EXHAUSTED", "Quota exceeded", 3)
+    texts = read(rest(server))
+    assert (5, 1) == (texts[WORKER].count(b"\n"), texts["vertex"].count(b"\n"))
+    server.faults["ListLogEntries"] = vertex.Fault("RESOURCE_EXHAUSTED", "Quota exceeded")
+    with pytest.raises(UnreachableError, match="asked too much"):
+        read(rest(server))
+
+    async def follow_it() -> tuple[bytes, list[str], float]:
+        source = follow(server, Pace(0.0, 0.01, 0.0))
+        begun = source.answered
+        async with Reader(source) as reader:
+            await reader.until(lambda: b"RUNNING" in reader.whole("vertex"))
+            await reader.told("has to wait")
+            assert (True, begun) == (source.reach.ok, source.answered)
+            assert "Quota exceeded" in source.reach.note
+            del server.faults["ListLogEntries"]
+            await reader.until(lambda: reader.whole(WORKER).count(b"\n") >= 5)
+            await reader.turns(2)
+            return reader.whole(WORKER), source.events, source.answered - begun
+
+    text, events, answered = asyncio.run(follow_it())
+    assert 5 == text.count(b"\n")
+    assert 1 == sum("has to wait" in event for event in events)
+    assert answered > 0
+
+
+def test_a_log_that_may_not_be_seen_leaves_the_states(server: vertex.Server) -> None:
+    """Which role it takes is said; silence of what cannot be seen says nothing."""
+    server.faults["ListLogEntries"] = vertex.Fault("PERMISSION_DENIED", "no")
+
+    async def follow_it() -> tuple[bool, str, bool]:
+        source = follow(server)
+        begun = source.answered
+        async with Reader(source) as reader:
+            await reader.until(lambda: b"RUNNING" in reader.whole("vertex"))
+            await reader.turns(2)
+            return source.reach.ok, source.reach.note, source.answered == begun
+
+    ok, note, frozen = asyncio.run(follow_it())
+    assert (True, True) == (ok, frozen)
+    assert "Logs Viewer" in note
+
+
+@pytest.mark.parametrize("status", ["UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL"])
+def test_an_outage_is_no_word_on_the_run(server: vertex.Server, status: str) -> None:
+    """Whatever the service answers with."""
+    server.faults["GetCustomJob"] = vertex.Fault(status, "go away")
+    with pytest.raises(UnreachableError, match="state unknown"):
+        read(rest(server))
+
+
+def test_down_in_the_middle_loses_and_doubles_nothing(server: vertex.Server) -> None:
+    """Its connections are cut while it is read; it comes back, and reading goes on."""
+    server.page = 3
+    server.log(*steps(0, 10))
+
+    async def follow_it() -> tuple[bytes, list[str]]:
+        source = follow(server)
+        async with Reader(source) as reader:
+            await reader.until(lambda: reader.whole(WORKER).count(b"\n") >= 10)
+            await asyncio.to_thread(server.stop)
+            await asyncio.wait_for(_until_true(lambda: not source.reach.ok), 30)
+            assert "state unknown" in source.reach.note
+            server.entries += steps(10, 20)
+            server.start()
+            await asyncio.wait_for(_until_true(lambda: reader.whole(WORKER).count(b"\n") >= 20), 30)
+            return reader.whole(WORKER), source.events
+
+    text, events = asyncio.run(follow_it())
+    assert told(read(rest(server))[WORKER]) == told(text)
+    assert any("reachable again" in event for event in events)
+
+
+async def _until_true(happened: Callable[[], bool]) -> None:
+    while not happened():
+        await asyncio.sleep(0.01)

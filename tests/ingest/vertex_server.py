@@ -1,0 +1,292 @@
+"""Vertex AI and Cloud Logging on loopback: the services that Google publishes, played by us.
+
+The services and messages are those of the client libraries, so that the real clients speak to it;
+the state of jobs and logs is what tests set.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+BEGUN = datetime(2026, 5, 1, 10, 0, tzinfo=UTC)
+PROJECT, REGION = "my-proj", "us-central1"
+PARENT = f"projects/{PROJECT}/locations/{REGION}"
+_JOBS = "google.cloud.aiplatform.v1.JobService"
+_PIPELINES = "google.cloud.aiplatform.v1.PipelineService"
+_LOGS = "google.logging.v2.LoggingServiceV2"
+
+
+def at(seconds: float) -> datetime:
+    """So long after the beginning."""
+    return BEGUN + timedelta(seconds=seconds)
+
+
+@dataclass
+class Fault:
+    """What a call is answered with instead: the name of a gRPC status, some times."""
+
+    status: str
+    words: str = ""
+    times: int = 1_000_000
+
+
+@dataclass
+class Server:
+    """`start`, `stop` and start again: the port and all that is kept stay. `asked` are the calls
+    by name, each with what it asked for; `faults` by name are given instead of answers."""
+
+    jobs: dict[str, Any] = field(default_factory=dict)
+    pipelines: dict[str, Any] = field(default_factory=dict)
+    entries: list[Any] = field(default_factory=list)
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+    faults: dict[str, Fault] = field(default_factory=dict)
+    page: int = 1000  # entries in an answer at most
+
+    def __post_init__(self) -> None:
+        self._server: Any = None
+        self.port = 0
+        self._changed = threading.Condition()
+        self._ends = threading.Event()
+
+    @property
+    def url(self) -> str:
+        """Where it listens, in plain text."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Listen."""
+        import grpc
+
+        self._ends.clear()
+        self._server = grpc.server(ThreadPoolExecutor(16), options=[("grpc.so_reuseport", 0)])
+        for name, methods in self._services().items():
+            handlers = {
+                method: kind(
+                    self._answering(method, answer), request_deserializer=asks.deserialize,
+                    response_serializer=gives.serialize,
+                )
+                for method, (kind, answer, asks, gives) in methods.items()
+            }  # fmt: skip
+            handler = grpc.method_handlers_generic_handler(name, handlers)
+            self._server.add_generic_rpc_handlers((handler,))
+        self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
+        self._server.start()
+
+    def stop(self) -> None:
+        """Cut all connections, at once."""
+        self._ends.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._server is not None:
+            self._server.stop(None).wait()
+            self._server = None
+
+    def _services(self) -> dict[str, dict[str, tuple[Any, Any, Any, Any]]]:
+        import grpc
+        from google.cloud import aiplatform_v1 as ai
+        from google.cloud import logging_v2
+        from google.cloud.logging_v2.types import logging as logs
+
+        assert logging_v2
+        one = grpc.unary_unary_rpc_method_handler
+        both = grpc.stream_stream_rpc_method_handler
+        return {
+            _JOBS: {
+                "GetCustomJob": (one, self._job, ai.GetCustomJobRequest, ai.CustomJob),
+                "ListCustomJobs": (
+                    one, self._job_list, ai.ListCustomJobsRequest, ai.ListCustomJobsResponse
+                ),
+            },
+            _PIPELINES: {
+                "GetPipelineJob": (one, self._pipeline, ai.GetPipelineJobRequest, ai.PipelineJob),
+                "ListPipelineJobs": (
+                    one, self._pipeline_list, ai.ListPipelineJobsRequest,
+                    ai.ListPipelineJobsResponse,
+                ),
+            },
+            _LOGS: {
+                "ListLogEntries": (
+                    one, self._list, logs.ListLogEntriesRequest, logs.ListLogEntriesResponse
+                ),
+                "TailLogEntries": (
+                    both, self._tail, logs.TailLogEntriesRequest, logs.TailLogEntriesResponse
+                ),
+            },
+        }  # fmt: skip
+
+    def _answering(self, name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+        """The answer, or the fault that was ordered."""
+
+        def given(request: Any, context: Any) -> Any:
+            import grpc
+
+            self.asked.append((name, request))
+            fault = self.faults.get(name)
+            if fault is not None and fault.times > 0:
+                fault.times -= 1
+                context.abort(getattr(grpc.StatusCode, fault.status), fault.words)
+            return answer(request, context)
+
+        return given
+
+    # Jobs and pipelines
+
+    def _job(self, request: Any, context: Any) -> Any:
+        return self._found(self.jobs, request.name, context)
+
+    def _pipeline(self, request: Any, context: Any) -> Any:
+        return self._found(self.pipelines, request.name, context)
+
+    def _found(self, kept: dict[str, Any], name: str, context: Any) -> Any:
+        import grpc
+
+        if name not in kept:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"The resource {name} does not exist.")
+        return kept[name]
+
+    def _job_list(self, request: Any, context: Any) -> Any:
+        from google.cloud import aiplatform_v1 as ai
+
+        return ai.ListCustomJobsResponse(custom_jobs=_matching(self.jobs, request))
+
+    def _pipeline_list(self, request: Any, context: Any) -> Any:
+        from google.cloud import aiplatform_v1 as ai
+
+        return ai.ListPipelineJobsResponse(pipeline_jobs=_matching(self.pipelines, request))
+
+    # Logs
+
+    def log(self, *entries: Any) -> None:
+        """Entries arrive."""
+        with self._changed:
+            self.entries.extend(entries)
+            self._changed.notify_all()
+
+    def _list(self, request: Any, context: Any) -> Any:
+        from google.cloud.logging_v2.types import logging as logs
+
+        assert "timestamp asc" == request.order_by
+        wanted = _selects(request.filter)
+        found = sorted(filter(wanted, self.entries), key=lambda e: (e.timestamp, e.insert_id))
+        first = int(request.page_token or 0)
+        last = first + min(self.page, request.page_size)
+        token = str(last) if last < len(found) else ""
+        return logs.ListLogEntriesResponse(entries=found[first:last], next_page_token=token)
+
+    def _tail(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        from google.cloud.logging_v2.types import logging as logs
+
+        wanted = _selects(next(requests).filter)
+        begun, ended = len(self.entries), threading.Event()
+        context.add_callback(ended.set)
+        while not self._ends.is_set() and not ended.is_set():
+            with self._changed:
+                if len(self.entries) == begun:
+                    self._changed.wait(0.2)
+                new, begun = self.entries[begun:], len(self.entries)
+            if found := [entry for entry in new if wanted(entry)]:
+                yield logs.TailLogEntriesResponse(entries=found)
+
+
+def _matching(kept: dict[str, Any], request: Any) -> list[Any]:
+    found = re.fullmatch(r'display_name="(.*)"', request.filter)
+    assert found, request.filter
+    said = re.sub(r"\\(.)", r"\1", found[1])
+    return [
+        one for name, one in kept.items()
+        if name.startswith(f"{request.parent}/") and one.display_name == said
+    ]  # fmt: skip
+
+
+def _selects(wanted: str) -> Callable[[Any], bool]:
+    """What a filter of Logging's language matches, as far as we use it; other words fail."""
+    time = r'(timestamp|receiveTimestamp)>="([^"]*)"'
+    either = re.search(rf" AND \({time} OR {time}\)$", wanted)
+    rest = wanted.replace(either[0], "") if either else wanted
+    times = re.findall(rf"\b{time}", rest)
+    rest = re.sub(time, "", rest)
+    pipelines = re.findall(r'resource\.labels\.pipeline_job_id="([^"]*)"', rest)
+    listed = re.findall(r'resource\.type="ml_job" AND resource\.labels\.job_id=\(([^)]*)\)', rest)
+    jobs = {job for one in listed for job in re.findall(r'"([^"]*)"', one)}
+    assert jobs or pipelines, wanted
+    rest = re.sub(r'resource\.[\w.]+=(?:"[^"]*"|\([^)]*\))|AND|OR|[()\s]', "", rest)
+    assert rest == "", wanted
+
+    def later(entry: Any, name: str, said: str) -> bool:
+        at_ = entry.timestamp if name == "timestamp" else entry.receive_timestamp
+        return bool(at_ >= datetime.fromisoformat(said))
+
+    def matches(entry: Any) -> bool:
+        labels = entry.resource.labels
+        of_it = labels.get("pipeline_job_id", "") in pipelines or (
+            entry.resource.type == "ml_job" and labels.get("job_id") in jobs
+        )
+        one = not either or later(entry, *either.groups()[:2]) or later(entry, *either.groups()[2:])
+        return of_it and one and all(later(entry, *time) for time in times)
+
+    return matches
+
+
+# What tests set
+
+
+def custom_job(number: str, state: str = "RUNNING", **more: Any) -> Any:
+    """A custom job on one machine with four GPUs, begun at BEGUN."""
+    from google.cloud import aiplatform_v1 as ai
+
+    machine = ai.MachineSpec(
+        machine_type=more.pop("machine", "n1-standard-8"),
+        accelerator_type=ai.AcceleratorType.NVIDIA_TESLA_T4,
+        accelerator_count=more.pop("accelerators", 4),
+    )
+    replicas = more.pop("replicas", (1,))
+    pools = [ai.WorkerPoolSpec(machine_spec=machine, replica_count=count) for count in replicas]
+    given = {
+        "display_name": "my-gpt2-finetune", "create_time": at(-60), "update_time": at(0),
+        **({} if state in ("QUEUED", "PENDING") else {"start_time": at(0)}), **more,
+    }  # fmt: skip
+    return ai.CustomJob(
+        name=f"{PARENT}/customJobs/{number}", state=ai.JobState[f"JOB_STATE_{state}"],
+        job_spec=ai.CustomJobSpec(worker_pool_specs=pools), **given,
+    )  # fmt: skip
+
+
+def end(job: Any, state: str, seconds: float, code: int = 0, error: str = "") -> None:
+    """A job, or a pipeline, comes to its end."""
+    prefix = "PIPELINE_STATE_" if type(job).__name__ == "PipelineJob" else "JOB_STATE_"
+    job.state = type(job.state)[prefix + state]
+    job.end_time = job.update_time = at(seconds)
+    if error:
+        job.error.code, job.error.message = code, error
+
+
+def entry(
+    text: str | dict[str, Any], seconds: float, *, job: str = "456", replica: str = "workerpool0-0",
+    severity: str = "INFO", received: float | None = None, insert: str = "", **more: Any,
+) -> Any:  # fmt: skip
+    """An entry as a worker of a custom job writes it, received a second later."""
+    from google.api.monitored_resource_pb2 import MonitoredResource
+    from google.cloud.logging_v2.types import log_entry
+
+    payload = {"text_payload": text} if isinstance(text, str) else {"json_payload": text}
+    labels = more.pop("labels", {"job_id": job, "task_name": replica, "project_id": PROJECT})
+    kind = more.pop("kind", "ml_job")
+    return log_entry.LogEntry(
+        log_name=more.pop("log", f"projects/{PROJECT}/logs/{replica}"),
+        resource=MonitoredResource(type=kind, labels=labels), severity=severity,
+        timestamp=at(seconds), receive_timestamp=at(seconds + 1 if received is None else received),
+        insert_id=insert or f"{seconds:.6f}-{abs(hash(str(text))):x}", **payload, **more,
+    )  # fmt: skip
+
+
+def wait(happened: Callable[[], bool], patience: float = 30.0) -> None:
+    """Until it has happened."""
+    until = time.monotonic() + patience
+    while not happened():
+        assert time.monotonic() < until, "it never happened"
+        time.sleep(0.01)
