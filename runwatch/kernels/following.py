@@ -8,7 +8,7 @@ row of its writer say; that one is read by the readable path.
 import numpy as np
 from numba import njit
 
-from runwatch.kernels.jit import FAST
+from runwatch.kernels.jit import PART
 from runwatch.kernels.layout import (
     ASIDE,
     ASKED,
@@ -125,14 +125,14 @@ _TRACED = 1  # in a traceback
 _ENDING = 2  # behind its last line
 
 
-@njit(**FAST)
+@njit(**PART)
 def _said(row, column, values):
     """The value that a template takes for a place, nan where it takes none."""
     slot = whole_at(row + 8 * column)
     return double_at(values + 8 * slot) if slot >= 0 else np.nan
 
 
-@njit(**FAST)
+@njit(**PART)
 def _goes_back(own, epoch, step, mark):
     last_epoch, last_step, total = double_at(mark), double_at(mark + 8), double_at(mark + 16)
     if own:
@@ -142,7 +142,7 @@ def _goes_back(own, epoch, step, mark):
     return not (total > 0 and last_step >= total - 1)
 
 
-@njit(**FAST)
+@njit(**PART)
 def _moved(row, values, place, marks, kinds, cutting):
     """`Place.follow` on a row. False, and nothing done, where a counter is no count."""
     step, total = _said(row, STEP, values), _said(row, TOTAL, values)
@@ -187,7 +187,7 @@ def _moved(row, values, place, marks, kinds, cutting):
     return True
 
 
-@njit(**FAST)
+@njit(**PART)
 def _count(tally, value):
     """Add a value to a row of `tally.Tally`."""
     if double_at(tally) == 0:
@@ -202,7 +202,7 @@ def _count(tally, value):
         put_double(tally + 8, double_at(tally + 8) + 1)
 
 
-@njit(**FAST)
+@njit(**PART)
 def _writer(row, values, writers, own, speaker, places):
     """Whose text it is: as its rank says, as the stream is, or whom an indented text goes on."""
     slot = whole_at(row + 8 * RANK)
@@ -218,7 +218,7 @@ def _writer(row, values, writers, own, speaker, places):
     return own
 
 
-@njit(**FAST)
+@njit(**PART)
 def _trace(traits, trace):
     """`Quiet.traceback` behind a message."""
     if traits & STARTS:
@@ -230,7 +230,7 @@ def _trace(traits, trace):
     return np.int64(0)
 
 
-@njit(**FAST)
+@njit(**PART)
 def _code(traits, code):
     """`Quiet.code` behind a message outside of a traceback."""
     if traits & SOURCE:
@@ -238,7 +238,7 @@ def _code(traits, code):
     return code if traits & EMPTY else max(0.0, code - 1)
 
 
-@njit(**FAST)
+@njit(**PART)
 def _suits(row, place, code, head):
     """Whether a template was learned in a context like this."""
     inside, coded = whole_at(row + 8 * INSIDE), whole_at(row + 8 * CODE)
@@ -250,7 +250,7 @@ def _suits(row, place, code, head):
     )
 
 
-@njit(**FAST)
+@njit(**PART)
 def _all_count(row, values, points, constants):
     """Whether every point is the step itself: the line only counts."""
     step = np.trunc(_said(row, STEP, values))
@@ -262,7 +262,7 @@ def _all_count(row, values, points, constants):
     return step == step
 
 
-@njit(**FAST)
+@njit(**PART)
 def _beside(row, values, place):
     """`Writer._is_beside` for a template whose evidence is KNOWN or HELD."""
     near = double_at(place + 8 * P_NEAR)
@@ -276,7 +276,7 @@ def _beside(row, values, place):
     return near == 2 and onward and whole_at(row + 8 * LONG) != 0
 
 
-@njit(**FAST)
+@njit(**PART)
 def _changed(place, w, given):
     """Note that a writer's row is no longer what its objects say."""
     if double_at(place + 8 * P_CHANGED) == 0:
@@ -286,7 +286,7 @@ def _changed(place, w, given):
         put_whole(given + 8 * F_CHANGES, changes + 1)
 
 
-@njit(**FAST)
+@njit(**PART)
 def follow(first, last, given, matched):
     """Follow staged texts from one index to another; the index of the first that was not followed.
 

@@ -5,25 +5,20 @@ of the kernel itself is the same; but a kernel holds what it calls, so here it i
 files of this folder are.
 """
 
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from numba.core import caching
 
+from runwatch.kernels.native import stamp
+
 FAST: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+# Called by other kernels only, so Python needs no way in.
+PART: dict[str, Any] = {
+    "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+}  # fmt: skip
 
 _HERE = Path(__file__).parent
-
-
-@cache
-def stamp() -> str:
-    """A digest of all that a kernel may be compiled from."""
-    digest = sha256()
-    for path in sorted(_HERE.glob("*.py")):
-        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 class _Together:

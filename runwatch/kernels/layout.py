@@ -10,7 +10,8 @@ import numpy as np
 # of the text, its length, a, b, c). A block says for each of `RUN` bytes the least that it may be,
 # and how far above that.
 NOTHING, NUMBER, STAMP, BLANKS, UNTIL, GIVEN, WHOLE = range(7)
-OP_WIDTH, RUN = 6, 32
+OP_WIDTH = 6
+RUN = 32  # bytes that are looked at together
 
 # Columns of a template's row. A column that names a slot is -1 where there is none; CODE, INSIDE
 # and HEAD are what must hold of its writer, ANY where nothing must.
@@ -54,6 +55,7 @@ MAX_SLOTS = 256  # values of a line
 MAX_FILLING = 300  # bytes of a bar
 MAX_RANK = 65536
 MAX_BESIDES = 1024
+PAD = 64  # bytes behind the last text that may be read
 LONGEST = 16384  # bytes of a line that has a template
 
 # Bytes that no form depends on: numbers, however they are written, and blanks.

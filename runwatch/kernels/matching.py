@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from runwatch.kernels.decimal import digit_count, digit_value, number_at
-from runwatch.kernels.jit import FAST
+from runwatch.kernels.jit import PART
 from runwatch.kernels.layout import (
     BLANKS,
     FORM_COUNTED,
@@ -62,7 +62,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 
 
-@njit(**FAST)
+@njit(**PART)
 def text_end(address, limit):
     """The address of the next `\\n` or `\\r` from an address on, `limit` where there is none."""
     at = address
@@ -74,7 +74,7 @@ def text_end(address, limit):
     return limit
 
 
-@njit(**FAST)
+@njit(**PART)
 def form_at(at, end):
     """A number for the form of a text: what it is without its numbers, blanks and drawn bars."""
     sum_, sums = np.uint64(0), np.uint64(0)
@@ -94,7 +94,7 @@ def form_at(at, end):
     return np.int64((mixed ^ (mixed >> np.uint64(29))) | _ONE)
 
 
-@njit(**FAST)
+@njit(**PART)
 def exact_at(at, end):
     """A number for the very bytes of a text."""
     found = np.uint64(end - at)
@@ -109,7 +109,7 @@ def exact_at(at, end):
     return np.int64(found | _ONE)
 
 
-@njit(**FAST)
+@njit(**PART)
 def found_in(table, mask, key):
     """The first template of a key in an open hash table of (key, template); -1 where none is."""
     at = (key >> 7) & mask
@@ -122,7 +122,7 @@ def found_in(table, mask, key):
         at = (at + 1) & mask
 
 
-@njit(**FAST)
+@njit(**PART)
 def fitted(at, row, ops, blocks, values):
     """The address behind a text that a template fits, 0 where it does not. Values are filled in
     on the way."""
@@ -179,7 +179,7 @@ def fitted(at, row, ops, blocks, values):
     return at if end == 10 or end == 13 else np.int64(0)
 
 
-@njit(**FAST)
+@njit(**PART)
 def _fitting(first, at, templates, ops, blocks, values):
     """Which of a ring of siblings fits a text, -1 where none does."""
     t = first
@@ -193,7 +193,7 @@ def _fitting(first, at, templates, ops, blocks, values):
     return np.int64(-1)
 
 
-@njit(**FAST)
+@njit(**PART)
 def known(at, end, given, values):
     """The template that fits a text, found by its form or by its very bytes; -1 where none is."""
     if end - at > LONGEST:
@@ -212,7 +212,7 @@ def known(at, end, given, values):
     return t
 
 
-@njit(**FAST)
+@njit(**PART)
 def match(at, limit, given):
     """Stage the texts that begin between two addresses; the address behind the last one staged.
 

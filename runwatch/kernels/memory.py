@@ -1,6 +1,6 @@
 """Bytes at addresses: unaligned loads, vector compares and wide products that numba does not have.
 
-An address is an int64. Callers guarantee that `PAD` bytes behind the last one may be read.
+An address is an int64. Callers guarantee that `layout.PAD` bytes behind the last one may be read.
 """
 
 from llvmlite import ir
@@ -8,8 +8,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-PAD = 64
-RUN = 32  # bytes that are looked at together
+from runwatch.kernels.layout import RUN
+
 _I8, _I64, _I128 = (ir.IntType(bits) for bits in (8, 64, 128))
 _BLOCK = 64
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from runwatch.kernels import layout, matching
+from runwatch.kernels import layout, native
 from runwatch.parse.parts import Template
 from runwatch.parse.probe import Probe
 from runwatch.parse.program import Program
@@ -41,13 +41,13 @@ class Learner:
             return False
         if trace.odd or len(trace.taken) > 1:
             return False
-        exact = int(matching.exact_at(start, end))
+        exact = int(native.exact_at(start, end))
         if exact in self._lines:
             return self._keep(line, exact, trace)
         if len(self._lines) >= _MAX_SEEN:
             self._lines.clear()
         self._lines.add(exact)
-        form = int(matching.form_at(start, end))
+        form = int(native.form_at(start, end))
         count = self._seen.get(form, 0) + 1
         if len(self._seen) >= _MAX_SEEN:
             self._seen.clear()

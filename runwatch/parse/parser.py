@@ -156,14 +156,12 @@ class Parser:
 
     def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
         """Replay the finished lines of a chunk; what is left of it."""
-        from runwatch.kernels.memory import PAD  # loads numba
-        from runwatch.kernels.warm import announce
+        from runwatch.kernels.layout import PAD
         from runwatch.parse.replay import Replay
 
         whole, rest = cut.whole(chunk, PAD)
         if whole is not None:
             if self._replay is None:
-                announce()
                 self._replay = Replay(self, self._threads or _cores())
             cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole) - 1
         return rest

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runwatch.chunk import Stream
-from runwatch.kernels import following, layout, memory
+from runwatch.kernels import layout, native
 from runwatch.parse.cut import Spans
 from runwatch.parse.learner import Learner
 from runwatch.parse.program import Program
@@ -44,7 +44,7 @@ class Replay:
         self._rows.enter(stream)
         self._rows.load_touched(())
         self._line = first
-        pad = bytes(memory.PAD)
+        pad = bytes(layout.PAD)
         for span, beyond in ((spans.begun + pad, len(pad)), (spans.body, 0),
                              (bytes(spans.end) + pad, len(pad))):  # fmt: skip
             if len(span) > beyond:
@@ -99,7 +99,7 @@ class Replay:
         given[layout.F_SPEAKER] = self._rows.speaker
         given[layout.F_METRIC_LINE] = ledger.metric_line(name)
         given[layout.F_EXAMPLES] = ledger.wants_examples
-        stopped = int(following.follow(i, count, self._address, stage.address))
+        stopped = int(native.follow(i, count, self._address, stage.address))
         if stopped > i:
             self._write(name)
         return stopped, int(given[layout.F_WHY])

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from runwatch.kernels import layout, matching
+from runwatch.kernels import layout, native
 from runwatch.parse.program import Program
 
 BLOCK = 1 << 20  # bytes that are matched at a time
@@ -15,7 +15,7 @@ _VALUES = 8 * _ROOM + 2 * layout.MAX_SLOTS
 
 
 class Stage:
-    """The texts of one block: what `matching.match` wrote down of them."""
+    """The texts of one block: what `match` wrote down of them."""
 
     def __init__(self) -> None:
         self.texts = np.empty((_ROOM, layout.STAGED_WIDTH), np.int64)
@@ -49,7 +49,7 @@ class Stage:
         """Match the texts that begin between two addresses, as many as there is room for; the last
         of all ends at `end`."""
         self.given[layout.M_END] = end
-        self.end = int(matching.match(at, limit, self.address))
+        self.end = int(native.match(at, limit, self.address))
         return self
 
     @property
@@ -126,7 +126,7 @@ def _blocks(at: int, limit: int) -> list[tuple[int, int]]:
     """A span cut into blocks, between texts."""
     edges = [at]
     while limit - edges[-1] > BLOCK + BLOCK // 2:
-        edge = int(matching.text_end(edges[-1] + BLOCK, limit)) + 1
+        edge = int(native.text_end(edges[-1] + BLOCK, limit)) + 1
         if edge >= limit:
             break
         edges.append(edge)

@@ -19,7 +19,7 @@ def parse(log: Path, cache: Path) -> subprocess.Popen[str]:
 
 def test_processes_that_start_at_once_on_a_cold_cache_all_work(tmp_path: Path) -> None:
     """They say on standard error that they compile, and give the same; the next one loads what
-    they left and says nothing."""
+    they left, which takes no numba, and says nothing."""
     log = tmp_path / "train.log"
     log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(60_000)))
     processes = [parse(log, tmp_path / "cache") for _ in range(3)]
@@ -30,6 +30,35 @@ def test_processes_that_start_at_once_on_a_cold_cache_all_work(tmp_path: Path) -
     assert '"count": 60000' in said[0][0].replace('":6', '": 6')
     later = parse(log, tmp_path / "cache")
     assert (said[0][0], "") == later.communicate()
+    assert not loads_numba(log, tmp_path / "cache")
+
+
+def loads_numba(log: Path, cache: Path) -> bool:
+    """Whether a process that reads a log by the compiled path loads numba."""
+    code = (
+        "import sys; from runwatch.cli import main; "
+        f"main(['parse', '--summary', {str(log)!r}]); "
+        "sys.exit(2 * ('llvmlite' not in sys.modules) + ('numba' in sys.modules))"
+    )
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, check=False, capture_output=True)
+    assert done.returncode in (0, 1)
+    return bool(done.returncode)
+
+
+def test_a_torn_file_of_machine_code_is_not_run(tmp_path: Path) -> None:
+    """It is as if there were none; whole, it is taken."""
+    code = (
+        "import sys; from pathlib import Path; from runwatch.kernels import native\n"
+        "native._keep(b'code' * 1000)\n"
+        "assert native._kept() == b'code' * 1000\n"
+        "[kept] = Path(sys.argv[1]).iterdir()\n"
+        "kept.write_bytes(kept.read_bytes()[:-1])\n"
+        "assert native._kept() is None\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path)]
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    assert 0 == subprocess.run(words, env=env, check=False).returncode
 
 
 def test_a_small_log_loads_no_numba(tmp_path: Path) -> None:

@@ -6,10 +6,23 @@ from datetime import UTC, datetime
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numba import njit
 
-from runwatch.kernels.decimal import number_at
-from runwatch.kernels.memory import PAD
-from runwatch.kernels.moment import stamp_at
+from runwatch.kernels import decimal, moment
+from runwatch.kernels.layout import PAD
+
+
+@njit  # type: ignore[untyped-decorator]
+def number_at(address: int, result: int) -> int:
+    """The kernel, that Python has no way into."""
+    return decimal.number_at(address, result)
+
+
+@njit  # type: ignore[untyped-decorator]
+def stamp_at(address: int, digits: int) -> int:
+    """The kernel, that Python has no way into."""
+    return moment.stamp_at(address, digits)
+
 
 DECIMAL = st.from_regex(r"\A-?[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?\Z")
 PRINTED = st.floats(allow_nan=False, allow_infinity=False).map(repr)

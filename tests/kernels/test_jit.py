@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import runwatch
-from runwatch.kernels import matching
-from runwatch.kernels.jit import stamp
+from runwatch.kernels import compiled, gradient
+from runwatch.kernels.native import stamp
 
 PART = "from numba import njit\n\n\n@njit\ndef part():\n    return {}\n"
 WHOLE = """\
@@ -33,7 +33,7 @@ def test_a_kernel_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path
     folder = tmp_path / "runwatch" / "kernels"
     folder.mkdir(parents=True)
     (tmp_path / "runwatch" / "__init__.py").touch()
-    for name in ("__init__.py", "jit.py"):
+    for name in ("__init__.py", "jit.py", "native.py"):
         shutil.copy(Path(runwatch.__file__).parent / "kernels" / name, folder)
     (folder / "whole.py").write_text(WHOLE)
 
@@ -52,4 +52,5 @@ def test_a_kernel_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path
 
 
 def test_the_kernels_are_kept_by_the_stamp_of_them_all() -> None:
-    assert stamp() == matching.match._cache._impl._locator.get_source_stamp()
+    kernel = compiled.compiled(gradient.follow)
+    assert stamp() == kernel._cache._impl._locator.get_source_stamp()

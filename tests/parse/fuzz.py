@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runwatch.chunk import Chunk, Stream
-from runwatch.kernels.memory import PAD
+from runwatch.kernels.layout import PAD
 from runwatch.parse import Parser
 from runwatch.parse.cut import Spans
 from runwatch.parse.replay import Replay
