@@ -1,6 +1,6 @@
 """Bytes as they arrived, from which stream, and the cursor to go on from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,14 @@ class Cursor:
 
     `offset` counts bytes of text (after decompression), `lines` the `\\n` before it, so the next
     line is number `lines + 1`. `identity` recognises the same file later; a source whose stream
-    no longer has it starts over at 0.
+    no longer has it starts over at 0. `at` is when the stream stood there, in seconds since 1970, 0
+    where nobody knows: what was written since has not been read.
     """
 
     identity: str
     offset: int = 0
     lines: int = 0
+    at: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 QUIET = 0.25  # seconds without data after which everything there was has been read
 PATIENCE = 20.0  # seconds after which a source that says nothing has nothing
+LOOK_LONGEST = 120.0  # the same for a single look
 SLOW = 2.0  # seconds after which streams that say nothing are not waited for
 BESIDE = 5.0  # seconds that the search for the process behind a log may take
 BUSY = 60.0  # seconds after which one that is written faster than it is read is told of
@@ -166,7 +167,7 @@ class Watched:
             while not (watch := self.watch).over:
                 pending = pending or asyncio.ensure_future(_next(chunks))
                 await asyncio.wait({pending}, timeout=watch.wake if watch.caught_up else QUIET)
-                quiet = self._steady() - self._begun > PATIENCE or not source.reach.ok
+                quiet = self._given_time() or not source.reach.ok
                 events: list[Event] = []
                 if pending.done():
                     try:
@@ -196,6 +197,8 @@ class Watched:
                     and self._looked_beside()
                     and (source.reach.ok or self._wishes.once)
                 ):
+                    if self._wishes.once and getattr(source, "settled", True) is False:
+                        events += watch.reach(ok=False, note="no answer in time")
                     events += watch.baseline()
                 for event in [*events, *watch.tick()]:
                     yield event
@@ -205,6 +208,10 @@ class Watched:
                 with contextlib.suppress(asyncio.CancelledError, Exception):
                     await pending
 
+    def _given_time(self) -> bool:
+        """Whether nobody waits any longer for all that was there; one look has but this one."""
+        return self._steady() - self._begun > (LOOK_LONGEST if self._wishes.once else PATIENCE)
+
     def _looked_beside(self) -> bool:
         """Whether its process was looked for, or that takes too long."""
         return self._beside.looked or self._steady() - self._begun > BESIDE
@@ -212,12 +219,15 @@ class Watched:
     def _at_end(self, chunk: Chunk, source: Following) -> bool:
         """Whether all that was there has been read. A log that is written without a pause is
         never quiet, so a chunk that reaches the end of its file counts, too."""
+        settled = getattr(source, "settled", None)
         if chunk.last or not chunk.data:
-            return True
+            return settled is not False
         at_end = chunk.position >= chunk.size if chunk.size else len(chunk.data) < SMALL
         (self._ends.add if at_end else self._ends.discard)(chunk.stream.name)
         since = self._steady() - self._begun
-        everything = since > SLOW or len(self._ends) >= len(source.streams())
+        everything = (since > SLOW if settled is None else settled) or len(self._ends) >= len(
+            source.streams()
+        )
         return since > BUSY or (at_end and everything)
 
     def _given_up(self, error: UnreachableError) -> list[Event]:

@@ -121,7 +121,8 @@ class Fallback:
         told: RunwatchError | None = None
         try:
             async for chunk in chunks:
-                self._caught_up |= source is self._log and not chunk.data
+                settled = getattr(source, "settled", True)
+                self._caught_up |= source is self._log and not chunk.data and settled
                 await self._queue.put(chunk)
         except RunwatchError as error:
             if source is self._service:

@@ -15,7 +15,7 @@ from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import InputError, in_words
 from runwatch.ingest.file import Files, LogFile
 from runwatch.ingest.follow_part import Descriptors, Part
-from runwatch.ingest.follow_rotated import Key, after, copied, key_of
+from runwatch.ingest.follow_rotated import Key, after, copied, key_of, since
 from runwatch.ingest.follow_whereabouts import kept, reopened, successor
 from runwatch.ingest.identity import HEAD, identity_of, is_same
 from runwatch.ingest.source import CHUNK_SIZE
@@ -142,9 +142,14 @@ class Tail:
         if path != kept(self.path, cursor, self._files):
             return []  # files are being renamed in this moment
         self._cursor = None
+        begin = path or since(self.path, int(cursor.at * 1e9))
         if not path and cursor.offset:
-            self._tell(f"{self.stream.name} is another file than before; reading it from its start")
-        chunks = self._enter(path or self.path, cursor.offset if path else 0, now)
+            name = self.stream.name
+            what = "another file than before; reading it from its start"
+            if begin != self.path:
+                what = f"gone as it was; reading {os.path.basename(begin)}, written since"
+            self._tell(f"{name} is {what}")
+        chunks = self._enter(begin, cursor.offset if path else 0, now)
         if path and self._part is not None and not cursor.identity.startswith(_inode(self._part)):
             self._part.settled = True  # a copy, which nobody writes to
         return chunks

@@ -80,6 +80,18 @@ def next_of(path: str, other: str, rotated: list[str]) -> str:
     return path
 
 
+def since(path: str, when: int) -> str:
+    """The oldest rotated copy that was written after a time in ns, or the log itself: where to go
+    on once the file that was read at that time is gone."""
+    for other in copies(path) if when > 0 else ():
+        try:
+            if os.stat(other).st_mtime_ns > when:
+                return other
+        except OSError:
+            continue
+    return path
+
+
 def _neighbours(path: str) -> Iterator[str]:
     yield path
     yield from reversed(copies(path))

@@ -4,7 +4,7 @@ import os
 
 from runwatch.chunk import Cursor
 from runwatch.ingest.follow_part import Descriptors, Part
-from runwatch.ingest.follow_rotated import after, copied, key_of, renamed
+from runwatch.ingest.follow_rotated import after, copied, key_of, renamed, since
 from runwatch.ingest.identity import is_same
 
 
@@ -28,11 +28,19 @@ def successor(path: str, part: Part, files: Descriptors) -> str | None:
     the old file, the names beside it and the new file must be the same twice in a row.
     """
     where = renamed(path, part.identity)
-    following = after(path, where or part.path)
+    following = _behind(path, part, where)
     key, _ = files.open(following)
     settled = renamed(path, part.identity) == where
-    settled = settled and after(path, where or part.path) == following
+    settled = settled and _behind(path, part, where) == following
     return following if settled and key_of(os.stat(following)) == key else None
+
+
+def _behind(path: str, part: Part, where: str) -> str:
+    """What was written after a part that lies at `where`, if it still lies anywhere."""
+    if where or part.path != path:
+        return after(path, where or part.path)
+    copy = copied(path, part.identity, part.offset)
+    return after(path, copy) if copy else since(path, part.seen[1])
 
 
 def reopened(path: str, part: Part, files: Descriptors) -> int | None:

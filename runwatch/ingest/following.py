@@ -36,6 +36,9 @@ class Following(Protocol):
     `last` marks a stream that has truly ended (a pipe that was closed). Nothing is lost silently:
     what happened to a stream (rotated, truncated, gone) is in `reach` and in `events`. Raises
     UnreachableError where trying again cannot help (a host key that changed).
+
+    A source for which silence does not mean that there is nothing, as it has not been answered yet,
+    has a `settled`, false until all that was there has been given.
     """
 
     @property

@@ -53,6 +53,11 @@ class ProcessLogs:
         """What happened to the logs."""
         return self._logs.events if self._logs else []
 
+    @property
+    def settled(self) -> bool:
+        """Whether all that was there has been given."""
+        return self._logs is not None and getattr(self._logs, "settled", True)
+
     def streams(self) -> list[Stream]:
         """The streams known now, none before the process was found."""
         return self._logs.streams() if self._logs else []

@@ -66,6 +66,11 @@ class SlurmLogs:
         """What happened to the logs."""
         return self._logs.events if self._logs else self._told
 
+    @property
+    def settled(self) -> bool:
+        """Whether all that was there has been given; a job that waits has nothing yet."""
+        return self.job is not None and getattr(self._logs, "settled", True)
+
     def streams(self) -> list[Stream]:
         """The streams known now."""
         return self._logs.streams() if self._logs else []

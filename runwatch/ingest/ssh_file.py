@@ -15,18 +15,20 @@ from runwatch.ingest.follow_rotated import copies_among
 HEAD = 4096
 PIECE = 1 << 20
 FORMATS = {
-    "gnu": "stat -L -c '%d %i %s|%y|%n'",  # busybox too
-    "bsd": "stat -L -f '%d %i %z|%Fm|%N'",
+    "gnu": "stat -L -c '%d %i %s %Y|%y|%n'",  # busybox too
+    "bsd": "stat -L -f '%d %i %z %m|%Fm|%N'",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What stat said of a name. `time` is only compared."""
+    """What stat said of a name: `at` is when it was written last, in seconds since 1970, `time` the
+    same finer, which is only compared."""
 
     device: int
     inode: int
     size: int
+    at: int
     time: str
 
 
@@ -37,10 +39,10 @@ def looks(answer: bytes) -> dict[str, Look]:
         numbers, _, rest = line.partition(b"|")
         time, _, path = rest.partition(b"|")
         parts = numbers.split(b" ")
-        if len(parts) == 3 and all(part.isdigit() for part in parts):
+        if len(parts) == 4 and all(part.isdigit() for part in parts):
             name = path.decode("utf-8", "surrogateescape")
-            device, inode, size = map(int, parts)
-            found[name] = Look(device, inode, size, time.decode("ascii", "replace"))
+            device, inode, size, at = map(int, parts)
+            found[name] = Look(device, inode, size, at, time.decode("ascii", "replace"))
     return found
 
 

@@ -52,6 +52,7 @@ class Remote:
         self._path = target.path
         self._stat = ""
         self._searched = False
+        self.settled = False  # all that was there has been asked for, and given
         self._queue: asyncio.Queue[Chunk | RunwatchError | None] = asyncio.Queue(_AHEAD)
         self._task: asyncio.Task[None] | None = None
         self._last: Chunk | None = None
@@ -151,6 +152,7 @@ class Remote:
                     await asking.turn(tail, seen.get(tail.path))
             self.host.answered()
             if not any(tail.more for tail in self._tails.values()):
+                self.settled = True
                 took = time.monotonic() - begun
                 await asyncio.sleep(max(_TURN - took, took / _SHARE, 0.01))
 

@@ -5,6 +5,7 @@ What is asked and what the answers mean is in `ssh_file`; here is what follows f
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from os.path import basename
 from shlex import quote
 
 from runwatch.chunk import Chunk
@@ -75,9 +76,27 @@ class Asking:
                 tail.part, tail.more = found, True
                 tail.left = 0.0 if found.path == tail.path else self._clock()
                 return
-            name = tail.stream.name
-            self._tell(f"{name} is another file than before; reading it from its start")
+            await self._anew(tail, cursor.at if cursor else 0.0)
+            return
         await self._enter(tail, tail.path, fresh=True)
+
+    async def _anew(self, tail: RemoteTail, at: float) -> None:
+        """The file that was read is gone: go on with what was written since."""
+        around = looks(await self._shell.ask(beside(tail.path, self._stat)))
+        path = self._since(tail, around, lambda look: 0 < at < look.at)
+        what = "another file than before; reading it from its start"
+        if path != tail.path:
+            what = f"gone as it was; reading {basename(path)}, written since"
+        self._tell(f"{tail.stream.name} is {what}")
+        settled = path != tail.path and self._next(tail, path, around) != tail.path
+        await self._enter(tail, path, fresh=True, settled=settled)
+
+    def _since(
+        self, tail: RemoteTail, around: Mapping[str, Look], later: Callable[[Look], bool]
+    ) -> str:
+        """The oldest rotated copy that is later, or the log itself."""
+        copies = [joined(tail.path, name) for name in tail.folder_copies(list(around))]
+        return next((path for path in copies if later(around[path])), tail.path)
 
     async def _again(self, tail: RemoteTail, part: Part) -> Part | None:
         """Where the file of a part lies now: under its name, renamed, or copied and truncated."""
@@ -151,7 +170,13 @@ class Asking:
                 return
         elif part.seen is None or part.seen.size > part.offset:
             self._tell(f"{tail.stream.name}: the old file is gone, and what was not read of it")
-        after = self._next(tail, old, around)
+        seen = part.seen
+        if old or part.path != tail.path or seen is None:
+            after = self._next(tail, old, around)
+        else:
+            after = self._since(
+                tail, around, lambda look: (look.at, look.time) > (seen.at, seen.time)
+            )
         again = looks(await self._shell.ask(beside(tail.path, self._stat)))
         there = {path: (look.device, look.inode) for path, look in again.items()}
         if {p: (look.device, look.inode) for p, look in around.items()} != there:

@@ -72,12 +72,13 @@ def past(connection: DuckDBPyConnection, run: str) -> tuple[Past, int] | None:
     """What the run's last flush left, and its revision."""
     row = first_row(
         connection,
-        "SELECT target, state, summary, complete, revision FROM stored_rows.runs WHERE run = ?",
+        """SELECT target, state, summary, complete, revision, epoch(last_seen)
+        FROM stored_rows.runs WHERE run = ?""",
         [run],
     )
     if not row:
         return None
-    target, state, summary, complete, revision = row
+    target, state, summary, complete, revision, at = row
     streams = connection.execute(
         """SELECT stream, identity, position, lines FROM stored_rows.streams
         WHERE run = ? AND identity IS NOT NULL""",
@@ -85,7 +86,10 @@ def past(connection: DuckDBPyConnection, run: str) -> tuple[Past, int] | None:
     ).fetchall()
     return Past(
         target=target,
-        cursors={name: Cursor(*where) for name, *where in streams},
+        cursors={
+            name: Cursor(identity, position, lines, at)
+            for name, identity, position, lines in streams
+        },
         state=json.loads(state),
         summary=json.loads(summary) if summary else None,
         complete=complete,

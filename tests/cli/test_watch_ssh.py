@@ -67,3 +67,28 @@ def test_one_look_at_a_host_that_does_not_answer_is_unknown(server: Server, tmp_
         assert "state unknown" in json.dumps(watcher.events)
     finally:
         watcher.close()
+
+
+def test_one_look_at_a_slow_host_sees_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence before the host has answered says nothing: every rank is read to its end."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    server = Server(folder)
+    with (folder / "sshd_config").open("a") as settings:
+        settings.write("ForceCommand sleep 6; exec sh\n")
+    server.start()
+    (tmp_path / ".ssh").mkdir(mode=0o700)
+    (tmp_path / ".ssh" / "config").write_text(server.config.read_text())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    runs = tmp_path / "runs"
+    for rank in range(4):
+        (runs / f"rank_{rank}").mkdir(parents=True)
+        (runs / f"rank_{rank}" / "train.log").write_text("\n".join(steps(1, 50)) + "\n")
+    watcher = Watcher(f"gpu-box:{runs}", "--once", "--no-store", folder=tmp_path / "out")
+    try:
+        watcher.end()
+        last = watcher.events[-1]
+        assert (4, 200) == (last["streams"], last["lines"])
+    finally:
+        watcher.close()
+        server.kill()

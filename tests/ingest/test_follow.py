@@ -6,7 +6,9 @@ import gzip
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,47 @@ def test_a_rotated_file_is_read_to_its_end_before_the_new_one(run: Run) -> None:
         assert reader.texts == {"train.log": b"step 4\n"}
 
     asyncio.run(follow())
+
+
+def test_a_log_whose_own_file_is_gone_goes_on_with_what_was_written_since(run: Run) -> None:
+    """Rotated away and deleted, be it looked at or not: the copies written since come in their
+    order, those from before do not come again."""
+    log, long_ago = run.path, 1_000_000_000
+    older, two, one = (log.with_name(f"train.log.{n}") for n in (3, 2, 1))
+    older.write_bytes(b"step 0\n")
+    for path in (older, log):
+        os.utime(path, (long_ago, long_ago))
+
+    def rotate(first: int) -> None:
+        log.unlink()
+        for step, path in enumerate((two, one, log), first):
+            path.write_bytes(b"step %d\n" % step)
+
+    async def watched() -> Reader:
+        async with Reader(run.source()) as reader:
+            await reader.text("train.log", b"step 1\n")
+            rotate(2)
+            await all_of(reader, b"step 1\nstep 2\nstep 3\nstep 4\n")
+        return reader
+
+    async def away(before: Reader) -> None:
+        cursor = replace(before.cursors["train.log"], at=time.time() - 100)
+        for path in (two, one):
+            path.unlink()
+        rotate(5)
+        async with Reader(run.source(), {"train.log": cursor}) as reader:
+            await reader.told("reading train.log.2, written since")
+            await all_of(reader, b"step 5\nstep 6\nstep 7\n")
+
+    async def all_of(reader: Reader, text: bytes) -> None:
+        for _ in range(100):
+            run.clock.now += 3
+            await reader.turns(1)
+            if len(reader.whole("train.log")) >= len(text):
+                break
+        assert text == reader.whole("train.log")
+
+    asyncio.run(away(asyncio.run(watched())))
 
 
 def test_a_file_that_was_only_renamed_is_read_on(run: Run) -> None:

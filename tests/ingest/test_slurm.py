@@ -144,7 +144,7 @@ def test_what_slurm_does_not_know_is_an_error(
     """No such job, no Slurm, no id."""
     with pytest.raises(InputError, match="knows no job 4"):
         asyncio.run(slurm.find("4"))
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("PATH", str(cluster.folder))
     with pytest.raises(UsageError, match="no scontrol here"):
         open_following(Target.of_slurm("4"))
     with pytest.raises(UsageError, match="no id of a Slurm job"):

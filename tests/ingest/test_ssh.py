@@ -1,7 +1,10 @@
 """Logs of another host, over a real OpenSSH server on loopback."""
 
 import asyncio
+import os
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,6 +147,45 @@ def test_rotations_while_nobody_looked_lose_nothing(server: Server, log: Path) -
             await second.text("train.log", b"step 2\nstep 3\n")
             clock.now += 3
             await second.text("train.log", b"step 2\nstep 3\nstep 4\n")
+
+    asyncio.run(follow())
+
+
+def test_a_log_whose_own_file_is_gone_goes_on_with_what_was_written_since(
+    server: Server, log: Path
+) -> None:
+    """While it is followed, and while nobody looked: the copies written since, no older one."""
+    clock, long_ago = Clock(), 1_000_000_000
+    older, two, one = (log.with_name(f"train.log.{n}") for n in (3, 2, 1))
+    older.write_bytes(b"step 0\n")
+    for path in (older, log):
+        os.utime(path, (long_ago, long_ago))
+
+    def rotate(first: int) -> None:
+        log.unlink()
+        for step, path in enumerate((two, one, log), first):
+            path.write_bytes(b"step %d\n" % step)
+
+    async def all_of(reader: Reader, text: bytes) -> None:
+        for _ in range(100):
+            clock.now += 3
+            await reader.turns(1)
+            if len(reader.whole("train.log")) >= len(text):
+                break
+        assert text == reader.whole("train.log")
+
+    async def follow() -> None:
+        async with Reader(source(server, log, clock)) as reader:
+            await reader.text("train.log", b"step 1\n")
+            rotate(2)
+            await all_of(reader, b"step 1\nstep 2\nstep 3\nstep 4\n")
+        cursor = replace(reader.cursors["train.log"], at=time.time() - 100)
+        for path in (two, one):
+            path.unlink()
+        rotate(5)
+        async with Reader(source(server, log, clock), {"train.log": cursor}) as reader:
+            await reader.told("reading train.log.2, written since")
+            await all_of(reader, b"step 5\nstep 6\nstep 7\n")
 
     asyncio.run(follow())
 
