@@ -30,8 +30,9 @@ demo: $(VENV)/.runtime ## read the eight-rank example run: findings, summary, on
 DEMO_QUERY := SELECT rank, max(step) AS last_step, round(avg(value), 3) AS mean_loss \
 	FROM points WHERE metric = 'loss' GROUP BY rank ORDER BY rank
 
-test: $(VENV)/.dev $(VENV)/.system ## the tests; ARGS="-k name" picks some
-	@$(RUN) -m pytest $(ARGS)
+# By file: a file's tests may share a server, and those of the README build on each other.
+test: $(VENV)/.dev $(VENV)/.system ## the tests; ARGS="-k name" picks some, ARGS="-n 0" is one by one
+	@$(RUN) -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile $(ARGS)
 
 check: $(VENV)/.dev ## lint, formatting, types, and who imports whom
 	@$(RUN) -m ruff check .
