@@ -16,6 +16,7 @@ from tests.monitor.live import Training, Watcher, finding, progress, state, step
 
 Pair = Callable[..., tuple[Training, Watcher]]
 QUICK = ("--interval", "0.3", "--max-interval", "1")
+LENIENT = ("--interval", "0.3", "--max-interval", "60")  # a crowded machine makes no stall of it
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_a_training_that_completes_is_a_go(beside: Pair, tmp_path: Path) -> None
 def test_a_loss_that_is_no_number_needs_a_person(beside: Pair, tmp_path: Path) -> None:
     """It is told at once; nothing is restarted, and the way out is proposed."""
     lines = [*steps(1, 40), *(f"step {i}/100 | loss nan | lr 1e-4" for i in range(41, 61))]
-    training, watcher = beside([*lines, {"wait": str(tmp_path / "never")}])
+    training, watcher = beside([*lines, {"wait": str(tmp_path / "never")}], words=LENIENT)
     found = watcher.until(finding("nan_loss"))
     assert (found["severity"], found["step"]) == ("critical", 41)
     assert watcher.end() == 1
@@ -288,7 +289,7 @@ def test_a_glob_that_was_scanned_is_watched_from_there(
     two.write_text("\n".join(steps(1, 20)) + "\n")
     with one.open("a") as log:
         log.write("\n".join(steps(31, 40)) + "\n")
-    watcher = Watcher(pattern, *(["--once"] if once else QUICK), folder=tmp_path / "out")
+    watcher = Watcher(pattern, *(["--once"] if once else LENIENT), folder=tmp_path / "out")
     assert "30 lines" in watcher.until(state("watching"))["resumed"]
     if not once:
         watcher.until(lambda event: event.get("lines") == 60)

@@ -82,8 +82,7 @@ class Watcher:
         for _ in self._next():
             pass
         code = self.process.wait(PATIENCE)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        self.close()
         return code
 
     def _next(self) -> Iterator[dict[str, Any]]:
