@@ -25,6 +25,7 @@ from runwatch.kernels.layout import (
     EVIDENCE,
     F_BESIDE,
     F_BESIDES,
+    F_BLANK,
     F_CHANGED,
     F_CHANGES,
     F_CONSTANTS,
@@ -45,6 +46,7 @@ from runwatch.kernels.layout import (
     F_OWN,
     F_PLACES,
     F_POINTS,
+    F_RANK,
     F_REACHED,
     F_ROOM,
     F_SCRATCH,
@@ -75,6 +77,7 @@ from runwatch.kernels.layout import (
     NEAR,
     NESTED,
     NEW_HEAD,
+    NEWCOMER,
     NONE,
     OPEN,
     OUT_VALUES_WIDTH,
@@ -203,14 +206,16 @@ def _count(tally, value):
 
 
 @njit(**PART)
-def _writer(row, values, writers, own, speaker, places):
-    """Whose text it is: as its rank says, as the stream is, or whom an indented text goes on."""
+def _writer(row, values, writers, own, speaker, places, blank):
+    """Whose text it is: as its rank says, as the stream is, or whom an indented text goes on. A
+    rank that was not heard of has the blank row."""
     slot = whole_at(row + 8 * RANK)
     if slot >= 0:
         rank = double_at(values + 8 * slot)
         if not (0 <= rank < MAX_RANK) or rank != np.trunc(rank):
             return np.int64(-1)
-        return whole_at(writers + 8 * np.int64(rank))
+        w = whole_at(writers + 8 * np.int64(rank))
+        return w if w >= 0 else blank
     if speaker >= 0 and whole_at(row + 8 * CONTINUES):
         place = places + 8 * P_WIDTH * speaker
         if double_at(place + 8 * P_OPEN) != 0 or double_at(place + 8 * P_TRACE) == _TRACED:
@@ -292,7 +297,7 @@ def follow(first, last, given, matched):
 
     `given` is the address of a row of `F_…` cells, `matched` that of the `M_…` cells that `match`
     had. `F_ROOM` is how many points may be written out; 0 writes none and counts them in the
-    tallies instead. `F_WHY` says why it stopped.
+    tallies instead. `F_WHY` says why it stopped, `F_RANK` whose first text that was at.
     """
     templates, ops = whole_at(matched + 8 * M_TEMPLATES), whole_at(matched + 8 * M_OPS)
     blocks, staged = whole_at(matched + 8 * M_BLOCKS), whole_at(matched + 8 * M_STAGED)
@@ -313,6 +318,7 @@ def follow(first, last, given, matched):
     made, metric_lines, unclear = np.int64(0), np.int64(0), np.int64(0)
     why = np.int64(DONE)
     marked, gated = whole_at(given + 8 * F_MARKED), whole_at(given + 8 * F_GATED)
+    blank = whole_at(given + 8 * F_BLANK)
     i = first
     while i < last:
         why = np.int64(STRANGE)
@@ -338,7 +344,7 @@ def follow(first, last, given, matched):
         w, sees = np.int64(-1), np.int64(-1)
         trace, code = np.int64(0), 0.0
         while True:
-            w = _writer(row, values, writers, own, speaker, places)
+            w = _writer(row, values, writers, own, speaker, places, blank)
             if w >= 0:
                 sees = own if whole_at(row + 8 * ASKED) else w
                 seen_by = places + 8 * P_WIDTH * sees
@@ -381,6 +387,10 @@ def follow(first, last, given, matched):
                 break
             values = scratch
         if not fits:
+            break
+        if w == blank:
+            why = np.int64(NEWCOMER)
+            put_whole(given + 8 * F_RANK, np.int64(_said(row, RANK, values)))
             break
         why = np.int64(UNSETTLED)
         place, seen_by = places + 8 * P_WIDTH * w, places + 8 * P_WIDTH * sees

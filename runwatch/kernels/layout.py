@@ -42,11 +42,11 @@ UNKNOWN, PROVEN, REFUSED, SHOWN, SHOWN_NOW = range(5)
 (F_POINTS, F_CONSTANTS, F_WRITERS, F_PLACES, F_MARKS, F_GATES, F_REACHED, F_CHANGED, F_BESIDE,
  F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_ROOM, F_KINDS, F_KEYS, F_OWN, F_NOTES, F_EXAMPLES,
  F_LINE, F_SPEAKER, F_METRIC_LINE, F_VALUE, F_MADE, F_METRIC_LINES, F_UNCLEAR, F_CHANGES,
- F_BESIDES, F_MARKED, F_GATED, F_WHY, F_WIDTH) = range(32)  # fmt: skip
+ F_BESIDES, F_MARKED, F_GATED, F_WHY, F_BLANK, F_RANK, F_WIDTH) = range(34)  # fmt: skip
 
 # Why `follow` stopped: at the end, at a text that no template fits in its context, at one whose
-# meaning is not settled yet, for lack of room.
-DONE, STRANGE, UNSETTLED, FULL = range(4)
+# meaning is not settled yet, for lack of room, at the first text of a rank.
+DONE, STRANGE, UNSETTLED, FULL, NEWCOMER = range(5)
 OTHER_HEAD = 1 << 40  # a table header that no template knows
 
 STAGED_WIDTH = 4  # template or -1, address, address behind, number of line ends before it

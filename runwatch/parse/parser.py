@@ -108,6 +108,8 @@ class Parser:
         before = cut.lines
         for line, text in cut.give_up():
             self._line(stream, line, text)
+        if self._replay is not None:
+            self._replay.settle_all()
         for rank, writer in self._writers.get(stream.name, {}).items():
             self._close(stream, rank, writer)
         self.account.lines += cut.lines - before
@@ -120,6 +122,8 @@ class Parser:
     def state(self) -> dict[str, Any]:
         """All that the next lines depend on, and the account, as plain JSON values. Unfinished
         texts are read again, so their bytes do not count yet."""
+        if self._replay is not None:
+            self._replay.settle_all()
         ledger = self.ledger.state()
         ledger["account"]["bytes"] -= sum(cut.length for cut in self._cuts.values())
         return {
@@ -409,6 +413,8 @@ class Parser:
         return self._writer_of(stream.name, rank)
 
     def _writer_of(self, name: str, rank: int | None) -> Writer:
+        if self._replay is not None:
+            self._replay.settle(name, rank)
         writers = self._writers.setdefault(name, {})
         writer = writers.get(rank)
         if writer is None:

@@ -4,11 +4,12 @@ The knowledge is `metrics.toml`; here it is only looked up.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_MAX_FOUND = 1 << 16  # names whose rule is remembered
 _PUNCTUATION = re.compile(r"[^a-z0-9]+")
 _COMPOUND = re.compile(r"(loss|acc|err|error|norm)$")
 
@@ -50,6 +51,7 @@ class Names:
     setting: frozenset[str]
     leads: frozenset[str] = frozenset()
     trails: frozenset[str] = frozenset()
+    _found: dict[str, Rule | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def parse(cls, *documents: dict[str, Any]) -> "Names":
@@ -89,6 +91,13 @@ class Names:
 
     def quantity(self, name: str) -> Rule | None:
         """The first rule that the name fits."""
+        if name not in self._found:
+            if len(self._found) >= _MAX_FOUND:
+                self._found.clear()
+            self._found[name] = self._quantity(name)
+        return self._found[name]
+
+    def _quantity(self, name: str) -> Rule | None:
         joined, words = words_of(name)
         for rule in self.rules:
             if rule.fits(joined, words):

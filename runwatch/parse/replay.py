@@ -55,6 +55,15 @@ class Replay:
         self._carry()
         return self._line
 
+    def settle(self, name: str, rank: int | None) -> None:
+        """See that a writer knows what the kernel made of it."""
+        if name == self._rows.stream.name:
+            self._rows.settle(rank)
+
+    def settle_all(self) -> None:
+        """See that all writers do."""
+        self._rows.settle_all()
+
     def _go_through(
         self, stream: Stream, stage: Stage, data: npt.NDArray[np.uint8], base: int
     ) -> None:
@@ -70,7 +79,9 @@ class Replay:
                 i, why = self._follow(stage, i, count, line)
                 if why == layout.FULL:
                     self._carry()
-                if why in (layout.DONE, layout.FULL):
+                elif why == layout.NEWCOMER:
+                    self._rows.welcome(int(self._given[layout.F_RANK]))
+                if why in (layout.DONE, layout.FULL, layout.NEWCOMER):
                     continue
             t, start, end, lines = stage.texts[i].tolist()
             raw = data[start - base : end - base].tobytes()
@@ -96,7 +107,7 @@ class Replay:
             self._aim()
         name = self._rows.stream.name
         given[layout.F_LINE] = line
-        given[layout.F_SPEAKER] = self._rows.speaker
+        given[layout.F_SPEAKER], given[layout.F_BLANK] = self._rows.speaker, self._rows.blank
         given[layout.F_METRIC_LINE] = ledger.metric_line(name)
         given[layout.F_EXAMPLES] = ledger.wants_examples
         stopped = int(native.follow(i, count, self._address, stage.address))
@@ -137,7 +148,7 @@ class Replay:
             self._host.heard(name, rows.ranks[speaker])
 
     def _carry(self) -> None:
-        """Carry the places that the kernel changed back, before anybody looks at them."""
+        """Take note of the places that the kernel changed, before anybody looks at them."""
         given = self._given
         self._rows.store(int(given[layout.F_CHANGES]), int(given[layout.F_BESIDES]))
         given[layout.F_CHANGES] = given[layout.F_BESIDES] = 0

@@ -22,6 +22,10 @@ _FATES = {
 }  # fmt: skip
 
 
+_FEW = 8  # rows that are carried back at once; of more, only those that are asked for
+_TOTALS = [layout.P_TOTAL, layout.P_EPOCHS]
+# A writer that nobody heard of yet.
+_BLANK = np.array([math.nan] * 4 + [0.0] * (layout.P_WIDTH - 4))
 _MAX_CELLS = 1 << 21  # marks, or gates, of all writers; those beyond are read, not replayed
 
 
@@ -40,6 +44,8 @@ class Rows:
         self.gates = np.zeros((8, 8, 3))
         self.reached = np.full((8, 2), -1, np.int64)
         self.changed = np.zeros(8, np.int64)
+        self._behind = np.zeros(8, np.bool_)  # rows that their writers do not know of yet
+        self._told = np.full((8, 2), np.nan)  # what their writers know of the totals
         self.of_rank = np.full(layout.MAX_RANK, -1, np.int64)
         self.besides = np.zeros((layout.MAX_BESIDES, 2), np.int64)
 
@@ -47,6 +53,11 @@ class Rows:
     def own(self) -> int:
         """The row of the stream itself."""
         return self._rows[self.stream.rank]
+
+    @property
+    def blank(self) -> int:
+        """The row of a writer that nobody heard of yet."""
+        return len(self.ranks)
 
     @property
     def speaker(self) -> int:
@@ -57,6 +68,7 @@ class Rows:
         """Turn to a stream."""
         if stream == self.stream:
             return
+        self.settle_all()
         for rank in self.ranks:
             if rank is not None and rank < layout.MAX_RANK:
                 self.of_rank[rank] = -1
@@ -65,6 +77,11 @@ class Rows:
         for rank in self._host.writers(stream.name):
             self.load(rank)
         self.load(stream.rank)
+
+    def welcome(self, rank: int) -> None:
+        """A writer that says its first line."""
+        self._host.writer(self.stream.name, rank)
+        self.load(rank)
 
     def widen(self) -> None:
         """Make room for new kinds and keys, and load what is known of the kinds: a writer that was
@@ -91,12 +108,13 @@ class Rows:
             w = self._rows[rank] = len(self.ranks)
             self.ranks.append(rank)
             self._grow()
+            self.places[w + 1] = _BLANK
             self.reached[w] = -1
             if w < len(self.gates):
                 self.gates[w] = 0
             if rank is not None and 0 <= rank < layout.MAX_RANK:
                 self.of_rank[rank] = w
-        writer = self._host.writer(self.stream.name, rank)
+        writer = self._host.writer(self.stream.name, rank)  # which settles the row
         place, heading = writer.place, writer.table.heading
         self.places[w] = [
             math.nan if said is None else said
@@ -107,6 +125,7 @@ class Rows:
                 place.began, False,
             )
         ]  # fmt: skip
+        self._told[w] = self.places[w, _TOTALS]
         if writer.gate.full and w < len(self.gates):
             self.gates[w] = 0
         if w >= len(self.marks):
@@ -130,20 +149,46 @@ class Rows:
             )  # fmt: skip
 
     def store(self, changes: int, besides: int) -> None:
-        """Carry the rows that changed back into the writers."""
+        """Take note of the rows that changed: the progress that they tell is written down, and
+        their writers are told now where they are few or where their totals changed, which every
+        batch tells; else when somebody asks for them."""
         keys = list(self._program.keys) if besides else []
         for w, key in self.besides[:besides].tolist():
             self.gates[w, key, 0] = layout.SHOWN
             _, step, epoch = self.gates[w, key].tolist()
             self._gate(w).show(keys[key], _whole(step), _known(epoch))
+        if not changes:
+            return
+        changed = self.changed[:changes]
+        self.places[changed, layout.P_CHANGED] = 0
+        self._behind[changed] = True
         ledger = self._host.ledger
-        for w in self.changed[:changes].tolist():
-            self.places[w, layout.P_CHANGED] = 0
-            self._store(w, self._host.writer(self.stream.name, self.ranks[w]))
-            step, line = self.reached[w].tolist()
+        for w, (step, line) in zip(changed.tolist(), self.reached[changed].tolist(), strict=True):
             if line >= 0:
                 ledger.reach(self.ranks[w], step, line)
-                self.reached[w] = -1
+        self.reached[changed] = -1
+        if changes > _FEW:
+            totals, told = self.places[changed][:, _TOTALS], self._told[changed]
+            same = (totals == told) | (np.isnan(totals) & np.isnan(told))
+            changed = changed[~same.all(axis=1)]
+        for w in changed.tolist():
+            self._settle(w)
+
+    def settle(self, rank: int | None) -> None:
+        """See that a writer knows what its row says."""
+        w = self._rows.get(rank)
+        if w is not None and self._behind[w]:
+            self._settle(w)
+
+    def settle_all(self) -> None:
+        """See that all writers know what their rows say."""
+        for w in np.flatnonzero(self._behind).tolist():
+            self._settle(w)
+
+    def _settle(self, w: int) -> None:
+        self._behind[w] = False
+        self._told[w] = self.places[w, _TOTALS]
+        self._store(w, self._host.writer(self.stream.name, self.ranks[w]))
 
     def _gate(self, w: int) -> Gate:
         return self._host.writer(self.stream.name, self.ranks[w]).gate
@@ -174,7 +219,7 @@ class Rows:
         """Room for every writer, kind and key."""
         writers = len(self.ranks)
         kinds, keys = len(self._program.kinds), len(self._program.keys)
-        rows = len(self.places) if writers <= len(self.places) else 2 * writers
+        rows = len(self.places) if writers < len(self.places) else 2 * writers
         width, gates = self.marks.shape[1], self.gates.shape[1]
         wider = 2 * kinds if kinds > width else width
         doors = 2 * keys if keys > gates else gates
@@ -187,7 +232,9 @@ class Rows:
         self.marks = _enlarged(self.marks, (marked, wider, 3), math.nan)
         self.gates = _enlarged(self.gates, (gated, doors, 3), 0)
         self.reached = _enlarged(self.reached, (rows, 2), -1)
-        self.changed = np.zeros(rows, np.int64)
+        self.changed = _enlarged(self.changed, (rows,), 0)
+        self._behind = _enlarged(self._behind, (rows,), 0)
+        self._told = _enlarged(self._told, (rows, 2), math.nan)
 
 
 def _whole(value: float) -> int | None:
