@@ -13,7 +13,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check install --quiet --constraint co
 APT_PACKAGES := cron openssh-server procps systemd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format fuzz bench bench-peers bench-hard soak screenshot lock clean
+.PHONY: help demo test check format fuzz bench bench-peers bench-hard bench-history soak screenshot lock clean
 
 help: ## this text
 	@echo "make TARGET, where TARGET is:"
@@ -57,6 +57,9 @@ bench-peers: $(VENV)/.dev ## runwatch beside the tools that are told the schema
 
 bench-hard: $(VENV)/.dev ## logs that are hard to read fast, and cost per byte as they grow
 	@$(RUN) -m bench.hard $(ARGS)
+
+bench-history: $(VENV)/.dev ## half a million rows of a service, page by page; ARGS="--rows 1000000"
+	@$(RUN) -m bench.history_rows $(ARGS)
 
 soak: $(VENV)/.dev $(VENV)/.system ## count lines through rotations, kills and broken connections; ARGS="--seconds 60"
 	@$(RUN) -m bench.soak $(ARGS)

@@ -16,19 +16,20 @@ from runwatch.baseline import Reference
 from runwatch.chunk import Chunk
 from runwatch.curve import Curve
 from runwatch.detect.curves import Curves
+from runwatch.endings import followed
 from runwatch.errors import QueryError, RunwatchError, StoreError, UnreachableError
+from runwatch.evidence import shown
 from runwatch.finding import Finding
 from runwatch.ingest import open_source
 from runwatch.ingest.cited import cited
 from runwatch.ingest.following import Following, ended, open_following
-from runwatch.judgement import GOES_ON, OPEN, Decision, Ending, Judgement, TerminalState
+from runwatch.judgement import Decision, Judgement
 from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import Analysis, remembered, resumable
 from runwatch.recent import Recent
 from runwatch.redact import redact
 from runwatch.run_id import run_id
 from runwatch.scanning import scan
-from runwatch.standing import agreed
 from runwatch.summary import Steps, Summary
 from runwatch.target import FILES, Kind, Target
 
@@ -65,7 +66,7 @@ def look(
     the source does not answer."""
     if target.kind not in AT_REST:
         return asyncio.run(_live(target, store, clock, formats, lost))
-    summary = scan(str(target), store=store, clock=clock, formats=formats, lost=lost)
+    summary = scan(target, store=store, clock=clock, formats=formats, lost=lost)
     return _of(summary)
 
 
@@ -108,7 +109,7 @@ async def _live(
             hint="it is tried again at the next check",
         )
     said = getattr(source, "said", None)  # a service knows best how its run ended
-    seen = _of(analysis.finish(cite=recent.cite, ending=lambda told: _goes_on(told, said)))
+    seen = _of(analysis.finish(cite=recent.cite, ending=lambda told: followed(told, said)))
     return replace(seen, notes=(*seen.notes, *source.events[-3:]))
 
 
@@ -135,15 +136,6 @@ async def _up_to_now(source: Following, chunks: AsyncIterator[Chunk]) -> AsyncIt
         settled, asked = answered, asked if known else source.reach.at
 
 
-def _goes_on(told: Ending, said: Ending | None) -> Ending:
-    """A log that is followed may go on, unless it or its service says how it ended."""
-    if said is not None and (said.settled or told.state in OPEN):
-        return agreed(told, said)
-    if told.state is TerminalState.UNKNOWN:
-        return GOES_ON
-    return told
-
-
 def cited_lines(
     target: Target, seen: Look, wanted: Collection[tuple[str, int]]
 ) -> tuple[tuple[str, int, str], ...]:
@@ -159,7 +151,7 @@ def cited_lines(
             found = cited(open_source(target), missing)
         except RunwatchError:  # it is gone meanwhile: what is known has to do
             found = {}
-        known.update({place: redact(text) for place, text in found.items()})
+        known.update({place: shown(text) for place, text in found.items()})
     return tuple((*place, known[place]) for place in sorted(wanted) if place in known)
 
 

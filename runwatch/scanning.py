@@ -7,19 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runwatch.chunk import Chunk, Cursor
+from runwatch.endings import followed
 from runwatch.errors import StoreError
 from runwatch.ingest import open_source
 from runwatch.ingest.ahead import ahead
 from runwatch.ingest.cited import cited
 from runwatch.ingest.source import Source
+from runwatch.judgement import Ending
 from runwatch.parse import Parser
 from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import Analysis, covered, remembered
+from runwatch.recent import Recent
 from runwatch.records import Batch
 from runwatch.run_id import run_id as run_id
 from runwatch.summary import Coverage, Summary
 from runwatch.tally import Tally
-from runwatch.target import Kind, Target
+from runwatch.target import FILES, SERVICES, Kind, Target
 
 if TYPE_CHECKING:
     from runwatch.store import Past, Store
@@ -47,7 +50,7 @@ class Reading:
     """
 
     def __init__(
-        self, target: str, progress: Show | None = None, *, formats: Iterable[Path] = (),
+        self, target: str | Target, progress: Show | None = None, *, formats: Iterable[Path] = (),
         year: int = 1970, tally: Tally | None = None, threads: int | None = None,
     ) -> None:  # fmt: skip
         self._parser = Parser(
@@ -55,7 +58,7 @@ class Reading:
             threads=threads,
         )  # fmt: skip
         self._threads = threads
-        self._source = open_source(Target.parse(target))
+        self._source = open_source(_named(target))
         self._progress = progress
 
     def __iter__(self) -> Iterator[Batch]:
@@ -78,8 +81,12 @@ def chunks_of(target: str) -> Iterator[Chunk]:
     return iter(open_source(Target.parse(target)).chunks({}))
 
 
+def _named(target: str | Target) -> Target:
+    return target if isinstance(target, Target) else Target.parse(target)
+
+
 def scan(
-    target: str,
+    target: str | Target,
     *,
     store: "Store | None" = None,
     progress: Show | None = None,
@@ -95,14 +102,14 @@ def scan(
     where the history cannot be used (what had been stored stays as it was), unless there is
     someone to tell that it is `lost`: then the run is judged without it.
     """
-    named = Target.parse(target)
+    named = _named(target)
     run = run_id(named, clock)
     knowledge = Knowledge.with_own(formats)
     store, past = remembered(store, run, lost)
 
     def through(source: Source, past: "Past | None") -> Summary:
         analysis = Analysis(
-            run, target, store=store, clock=clock, knowledge=knowledge,
+            run, str(target), store=store, clock=clock, knowledge=knowledge,
             state=None if past is None else past.state,
         )  # fmt: skip
         analysis.lost = lost
@@ -148,7 +155,7 @@ def _through(
     progress: Show | None,
 ) -> Summary:
     """Read the source from the cursors to its end and sum up."""
-    gauge = _Gauge(progress)
+    gauge, recent = _Gauge(progress), Recent()
     begun: set[str] = set()
     for chunk in source.chunks(cursors):
         name = chunk.stream.name
@@ -156,12 +163,18 @@ def _through(
             begun.add(name)
             if name in cursors and chunk.offset != cursors[name].offset:
                 raise _StartedOverError
-        analysis.take(chunk)
+        batch = analysis.take(chunk)
+        if target.kind not in FILES:
+            recent.feed(chunk, batch.first_line)
         gauge.show(chunk, analysis.account.lines)
 
     def cite(wanted: Mapping[str, set[int]]) -> Mapping[tuple[str, int], str]:
-        if target.kind is Kind.STANDARD_INPUT:
-            return {}
+        if target.kind not in FILES:  # it is not read twice
+            return recent.cite(wanted)
         return cited(open_source(target), wanted)
 
-    return analysis.finish(source.skipped, cite)
+    def ended(told: Ending) -> Ending:
+        return followed(told, getattr(source, "said", None))
+
+    serves = target.kind in SERVICES
+    return analysis.finish(source.skipped, cite, ending=ended if serves else None)

@@ -1,10 +1,10 @@
 """What was found and told so far: what is new, what has changed, what is gone."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from runwatch.finding import Finding, Role, State
-from runwatch.judgement import GOOD, OPEN, Ending
+from runwatch.judgement import Ending
 
 STEADY = 0.03  # seconds that a finding must stand to be told: half a traceback is no news
 
@@ -76,12 +76,3 @@ def _differ(before: Finding, now: Finding) -> bool:
     """Another severity or state, or no longer (or newly) the cause."""
     roots = (before.role is Role.ROOT, now.role is Role.ROOT)
     return (before.severity, before.state, roots[0]) != (now.severity, now.state, roots[1])
-
-
-def agreed(told: Ending, said: Ending) -> Ending:
-    """The ending that a log tells, put right by whoever ran it. Where both say that it ended
-    badly, the log's line stays: it says why."""
-    if said.settled:
-        bad = said.state not in GOOD and told.state not in (*GOOD, *OPEN)
-        return replace(told, state=said.state) if bad else said
-    return said if told.state in OPEN else told

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from runwatch import judgement
 from runwatch.detect.exits import kind_of_exit
+from runwatch.endings import agreed
 from runwatch.event import Acting, Event, Found, Turned
 from runwatch.finding import Finding, Severity, State
 from runwatch.ingest.process import Process
@@ -27,7 +28,7 @@ from runwatch.remedy import (
     clearing,
     remedy,
 )
-from runwatch.standing import Course, Standing, agreed
+from runwatch.standing import Course, Standing
 from runwatch.undertaking import Undertaking
 
 DRAIN = 1.0  # seconds without a line after which a dead process has said everything

@@ -1,6 +1,7 @@
 """Read logs into numbers: one row for each measurement.
 
-PATH is a file, a folder or quoted glob of files that belong to one run, or - for standard input.
+PATH is a file, a folder or quoted glob of files that belong to one run, or - for standard input. A
+run that a service keeps (--wandb, --mlflow, --vertex-...) is read as it is now.
 The columns are stream, line, time, rank, step, epoch, metric, value and unit. Values are exact:
 CSV writes nan, inf and -inf, JSON lines write "NaN", "Infinity" and "-Infinity".
 With several PATHs a stream's name starts with its PATH.
@@ -13,23 +14,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.services import add_services, all_of
 from runwatch.errors import RunwatchError, UsageError
 
 if TYPE_CHECKING:
     from runwatch.records import Batch
     from runwatch.tally import Tally
+    from runwatch.target import Target
 
 EXAMPLES = """\
   runwatch parse train.log                       every number as CSV
   runwatch parse train.log --summary             one row for each metric
   runwatch parse logs/ --to parquet -o run.parquet
+  runwatch parse --mlflow 0123abcd --tracking-uri http://mlflow:5000
   kubectl logs trainer-0 | runwatch parse - --to jsonl
 """
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, folder, glob or -")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, folder, glob or -")
+    add_services(parser, several=True)
     parser.add_argument(
         "--to",
         choices=("csv", "jsonl", "parquet", "arrow"),
@@ -54,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--json goes with --summary", hint="for points, use `--to jsonl`")
     if options.summary and options.to:
         raise UsageError("--summary has no --to", hint="use `--summary --json`")
-    reading = _Reading(options.paths, own_formats(options.formats), options.threads)
+    reading = _Reading(all_of(options), own_formats(options.formats), options.threads)
     if options.summary:
         _summary(options, reading)
     else:
@@ -75,7 +80,9 @@ def _threads(word: str) -> int:
 class _Reading:
     """Batches of all paths, one after the other; a path that fails does not stop the others."""
 
-    def __init__(self, paths: list[str], formats: list[Path], threads: int | None) -> None:
+    def __init__(
+        self, paths: "list[str | Target]", formats: list[Path], threads: int | None
+    ) -> None:
         self.threads = threads
         self.paths = paths
         self.formats = formats
@@ -95,15 +102,15 @@ class _Reading:
             except RunwatchError as error:
                 if len(self.paths) == 1:
                     raise
-                complain(error, path)
+                complain(error, str(path))
                 self.code = self.code or error.exit_code
 
-    def _batches(self, path: str) -> Iterator[tuple[str, "Batch"]]:
+    def _batches(self, path: "str | Target") -> Iterator[tuple[str, "Batch"]]:
         from runwatch.cli.report.progress import Bar
         from runwatch.scanning import Reading
 
-        name = _namer(path if len(self.paths) > 1 else "")
-        with Bar(path) as bar:
+        name = _namer(str(path) if len(self.paths) > 1 else "")
+        with Bar(str(path)) as bar:
             reading = Reading(
                 path, bar, formats=self.formats, tally=self.tally, threads=self.threads
             )

@@ -1,10 +1,11 @@
 """Tell how a training run went: what it measured, what broke first, what to do.
 
 Each PATH is one run: a file, a folder or quoted glob with one file per rank or attempt, or - for
-standard input. A run that is scanned again updates its history. The exit code is 0 for go or
-continue, 1 for no-go or stop, 4 for wait; with several runs the worst counts, and a PATH that
-cannot be read makes it 2 (or 3, out of reach) after the others were scanned. If the history cannot
-be opened or written, the answer is told all the same and the code is 3.
+standard input. A run that a service keeps (--wandb, --mlflow, --vertex-...) is read as it is now. A
+run that is scanned again updates its history. The exit code is 0 for go or continue, 1 for no-go or
+stop, 4 for wait; with several runs the worst counts, and a PATH that cannot be read makes it 2 (or
+3, out of reach) after the others were scanned. If the history cannot be opened or written, the
+answer is told all the same and the code is 3.
 """
 
 import argparse
@@ -13,22 +14,26 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.services import add_services, all_of
 from runwatch.errors import RunwatchError, StoreError
 
 if TYPE_CHECKING:
     from runwatch.store import Store
+    from runwatch.target import Target
 
 EXAMPLES = """\
   runwatch scan train.log
   runwatch scan logs/rank_*/ --json
   runwatch scan 'logs/*.log'          quoted, all files are one run
   ssh gpu-box cat train.log | runwatch scan - --no-store
+  runwatch scan --wandb team/project/run-id
 """
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, folder, glob or -")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, folder, glob or -")
+    add_services(parser, several=True)
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("-o", "--out", metavar="FILE", help="write there, not to standard output")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
@@ -70,11 +75,12 @@ def _scan(
     runs: list[dict[str, Any]] = []
     errors: list[tuple[str, RunwatchError]] = []
     store = None if options.no_store else store_at(options.db)
-    for path in options.paths:
+    for target in all_of(options):
+        path = str(target)
         lost: list[StoreError] = []
         wrong: list[RunwatchError] = []
         try:
-            runs.append(_summary(path, store, own_formats(options.formats), lost))
+            runs.append(_summary(target, store, own_formats(options.formats), lost))
         except RunwatchError as error:
             wrong.append(error)
         for told in (*lost, *wrong):
@@ -85,7 +91,7 @@ def _scan(
 
 
 def _summary(
-    path: str, store: "Store | None", formats: list[Path], lost: list[StoreError]
+    target: "str | Target", store: "Store | None", formats: list[Path], lost: list[StoreError]
 ) -> dict[str, Any]:
     """The run; a history that cannot be used goes to `lost` and does not hide the answer."""
     from datetime import UTC, datetime
@@ -93,9 +99,9 @@ def _summary(
     from runwatch.cli.report.progress import Bar
     from runwatch.scanning import scan
 
-    with Bar(path) as bar:
+    with Bar(str(target)) as bar:
         summary = scan(
-            path, store=store, progress=bar, clock=lambda: datetime.now(UTC), formats=formats,
+            target, store=store, progress=bar, clock=lambda: datetime.now(UTC), formats=formats,
             lost=lost.append,
         )  # fmt: skip
         return summary.as_dict()

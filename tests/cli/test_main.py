@@ -86,7 +86,7 @@ print(*sys.modules, file=sys.stderr)
         (["--vresion"], "unknown option '--vresion'", "`runwatch --help` lists the commands"),
         (["scan", "x", "--jsno"], "unknown option '--jsno'", "did you mean --json?"),
         (["scan", "--jsno"], "unknown option '--jsno'", "did you mean --json?"),
-        (["scan"], "the following arguments are required: PATH", "`runwatch scan --help`"),
+        (["scan"], "nothing to read", "name a file, a folder"),
         (["parse", "x", "--to", "xml"], "argument --to: invalid choice: 'xml'", "--help"),
         (["parse", "x", "--json"], "--json goes with --summary", "--to jsonl"),
     ],

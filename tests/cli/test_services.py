@@ -1,4 +1,4 @@
-"""`runwatch watch` and `check` of runs at W&B and MLflow, as people call them."""
+"""Runs at W&B and MLflow on the command line: watched, checked, scanned and parsed."""
 
 import argparse
 import json
@@ -128,6 +128,78 @@ def test_a_run_of_mlflow_is_watched_to_its_end(tmp_path: Path) -> None:
         if watcher is not None:
             watcher.close()
         server.stop()
+
+
+def test_a_finished_run_of_wandb_is_scanned_once(wandb: wandb_server.Server) -> None:
+    """Judged by what the service says of its end, kept for SQL, and read on where it is scanned
+    again; one that goes on may still become anything."""
+    run = wandb.runs["team/proj/abc"]
+    run.config = {"max_steps": 200}
+    run.log(0, 100, loss=falling)
+    done = runwatch("scan", "--wandb", "team/proj/abc", "--json")
+    (told,) = json.loads(done.stdout)["runs"]
+    assert (0, "RUNNING", 99) == (done.returncode, told["terminal_state"], told["steps"]["last"])
+    run.log(100, 110, loss=float("nan"))
+    run.state = "failed"
+    wandb.asked.clear()
+    done = runwatch("scan", "--wandb", "team/proj/abc", "--json")
+    (told,) = json.loads(done.stdout)["runs"]
+    (found,) = told["findings"]
+    assert (1, "FAILED", "NO-GO", 110) == (
+        done.returncode, told["terminal_state"], told["decision"], told["lines"],
+    )  # fmt: skip
+    assert ("nan_loss", 101) == (found["kind"], found["line"])
+    assert '"loss":NaN' in found["evidence"][0]
+    assert {100} == {first for first, _ in wandb.pages()}
+    query = "SELECT count(*) AS points, max(step) AS step FROM points WHERE metric = 'loss'"
+    done = runwatch("sql", query, "--format", "json")
+    assert [{"points": 110, "step": 109}] == json.loads(done.stdout)
+
+
+def test_a_run_of_wandb_is_parsed(wandb: wandb_server.Server, tmp_path: Path) -> None:
+    """Its numbers as those of a log, also beside one; out of reach is code 3, and no rows."""
+    wandb.runs["team/proj/abc"].log(0, 3, loss=falling)
+    log = tmp_path / "train.log"
+    log.write_text("step 7 loss 2.5\n")
+    done = runwatch("parse", str(log), "--wandb", "team/proj/abc", "--to", "jsonl")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (0, [7, 0, 1, 2], [2.5, 3.0, 2.99, 2.98]) == (
+        done.returncode,
+        [row["step"] for row in found if row["metric"] == "loss"],
+        [row["value"] for row in found if row["metric"] == "loss"],
+    )
+    assert found[-1]["stream"].startswith("--wandb team/proj/abc")
+    wandb.stop()
+    done = runwatch("parse", "--wandb", "team/proj/abc", "--summary")
+    assert (3, "") == (done.returncode, done.stdout)
+    assert "state unknown" in done.stderr
+
+
+def test_a_finished_run_of_mlflow_is_scanned(tmp_path: Path) -> None:
+    """A real server that keeps a run of a real client."""
+    for name in ("mlflow", "flask", "sqlalchemy"):
+        pytest.importorskip(name)
+    server = mlflow_server.Server(tmp_path)
+    server.start()
+    try:
+        run = server.run(max_steps=40)
+        run.log([("loss", falling(step), step) for step in range(41)])
+        run.end("FINISHED")
+        done = runwatch("scan", "--mlflow", run.id, "--tracking-uri", server.uri, "--json")
+        (told,) = json.loads(done.stdout)["runs"]
+        assert (0, "SUCCEEDED", "GO", {"first": 0, "last": 40, "total": 40}) == (
+            done.returncode, told["terminal_state"], told["decision"], told["steps"],
+        )  # fmt: skip
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("command", ["scan", "parse"])
+def test_nothing_to_read_is_wrong_usage(command: str) -> None:
+    """Neither a path nor a run of a service."""
+    done = runwatch(command)
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "nothing to read" in done.stderr
 
 
 @pytest.mark.parametrize("library", ["wandb", "mlflow"])

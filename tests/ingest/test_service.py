@@ -242,6 +242,17 @@ def test_a_long_history_is_asked_for_in_pages(wandb: wandb_server.Server) -> Non
     assert [(499_951, 500_001)] == wandb.pages()
 
 
+def test_a_dense_history_is_held_a_page_at_a_time(wandb: wandb_server.Server) -> None:
+    """Every row comes once and in order, and no chunk holds more than an answer does."""
+    wandb.runs["team/proj/dense"] = wandb_server.long(25_000)
+    next_step, longest = 0, 0
+    for chunk in open_source(Target.of_wandb("team/proj/dense")).chunks({}):
+        told = rows(chunk.data)
+        assert [row["step"] for row in told] == list(range(next_step, next_step + len(told)))
+        next_step, longest = next_step + len(told), max(longest, len(told))
+    assert (25_000, 10_000) == (next_step, longest)
+
+
 def test_what_only_the_summary_says_is_told_at_the_end(wandb: wandb_server.Server) -> None:
     """Best and final results that no step has, once; pictures and texts are no numbers."""
     kept = wandb.runs["team/proj/sum"] = wandb_server.Kept(state="finished")

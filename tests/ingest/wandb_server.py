@@ -11,6 +11,7 @@ import gzip
 import json
 import socket
 import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -37,6 +38,39 @@ class Kept:
     def last(self) -> int:
         """The last step."""
         return max(self.rows, default=-1)
+
+
+class Rows(Mapping[int, dict[str, Any]]):
+    """Rows of history made when they are asked for, so that the server holds none."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self._count))
+
+    def __contains__(self, step: object) -> bool:
+        return isinstance(step, int) and 0 <= step < self._count
+
+    def __getitem__(self, step: int) -> dict[str, Any]:
+        if step not in self:
+            raise KeyError(step)
+        values = {f"metric_{n}": step / (n + 7) for n in range(6)}
+        return {"_step": step, "_timestamp": 1.7e9 + step, "loss": 1 / (step + 1), **values}
+
+
+class _Long(Kept):
+    @property
+    def last(self) -> int:
+        return len(self.rows) - 1
+
+
+def long(rows: int) -> Kept:
+    """A finished run with so many rows."""
+    return _Long(state="finished", rows=Rows(rows))  # type: ignore[arg-type]
 
 
 class Server:

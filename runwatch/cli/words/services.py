@@ -61,6 +61,15 @@ def services(options: argparse.Namespace, log: str | None = None) -> "list[Targe
     return named
 
 
+def all_of(options: argparse.Namespace) -> "list[str | Target]":
+    """The paths of a command that reads runs at rest, and the runs of services. Raises UsageError
+    where nothing is named."""
+    kept = services(options)
+    if not (options.paths or kept):
+        raise UsageError("nothing to read", hint="name a file, a folder, a glob, or - for a pipe")
+    return [*options.paths, *kept]
+
+
 def _listed(named: list[str] | str | None) -> list[str]:
     return named if isinstance(named, list) else [named] if named else []
 
