@@ -1,11 +1,14 @@
 """`runwatch watch` of a log on another host, whose SSH server is killed and started again."""
 
 import json
+import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from runwatch.ingest.gpu import QUERY
 from tests.ingest.server import Server
 from tests.monitor.live import Training, Watcher, progress, state, steps
 
@@ -91,4 +94,44 @@ def test_one_look_at_a_slow_host_sees_all(tmp_path: Path, monkeypatch: pytest.Mo
         assert (4, 200) == (last["streams"], last["lines"])
     finally:
         watcher.close()
+        server.kill()
+
+
+def test_the_gpus_there_are_told_with_each_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One query of `nvidia-smi` over the same connection: mean utilisation, memory together."""
+    folder, programs = tmp_path / "server", tmp_path / "programs"
+    folder.mkdir()
+    programs.mkdir()
+    smi = programs / "nvidia-smi"
+    wanted = shlex.join(shlex.split(QUERY)[1:])
+    smi.write_text(
+        f'#!/bin/sh\n[ "$*" = {shlex.quote(wanted)} ] || exit 2\n'
+        "echo '0, 96, 18637, 24564'; echo '1, 90, 18637, 24564'\n"
+    )
+    smi.chmod(0o755)
+    server = Server(folder)
+    with (folder / "sshd_config").open("a") as settings:
+        settings.write(f"SetEnv PATH={programs}:{os.environ['PATH']}\n")
+    server.start()
+    (tmp_path / ".ssh").mkdir(mode=0o700)
+    (tmp_path / ".ssh" / "config").write_text(server.config.read_text())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cue = tmp_path / "cue"
+    training = Training(tmp_path, [*steps(1, 99), {"wait": str(cue)}, "Training finished"])
+    training.start()
+    watcher = Watcher(
+        f"gpu-box:{training.log}", "--interval", "0.5", "--max-interval", "1",
+        folder=tmp_path / "out", reap=training.process.poll if training.process else None,
+    )  # fmt: skip
+    try:
+        told = watcher.until(lambda event: event["event"] == "progress" and event["gpu"])["gpu"]
+        assert (93, 2) == (told["utilisation"], told["count"])
+        assert (2 * 18.2, 2 * 23.99) == (told["used"] / 2**30, told["total"] / 2**30)
+        cue.touch()
+        assert watcher.end() == 0
+    finally:
+        watcher.close()
+        training.stop()
         server.kill()

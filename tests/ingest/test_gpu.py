@@ -2,6 +2,12 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from runwatch.errors import UnreachableError
 from runwatch.ingest.gpu import QUERY, Gpus, Local, Reading, readings_of, remote
@@ -65,3 +71,31 @@ def test_what_is_here_is_looked_at() -> None:
     for reading in asyncio.run(Local()()):
         assert reading.total is None or reading.total > 0
         assert reading.util is None or 0 <= reading.util <= 100
+
+
+def test_without_nvidias_library_its_program_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever `nvidia-smi` stands on the path; nothing is said where it fails."""
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has GPUs, which the library tells")
+    program = tmp_path / "nvidia-smi"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for script, found in ((f"printf '{SAID.decode()}'", 3), ("echo no devices; exit 9", 0)):
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        assert found == len(asyncio.run(Local()()))
+
+
+def test_a_machine_without_gpus_is_watched_without_a_word_of_them(tmp_path: Path) -> None:
+    """The library is there, its driver is not."""
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has GPUs")
+    pytest.importorskip("pynvml")
+    log = tmp_path / "train.log"
+    log.write_text("step 1 loss 2\n")
+    words = ["watch", str(log), "--once", "--no-store", "--out-dir", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "runwatch", *words], capture_output=True, text=True
+    )
+    assert ("", False) == (done.stderr, "GPU" in done.stdout)
