@@ -51,6 +51,7 @@ def artifact(
             if f.severity.weight >= Severity.HIGH.weight
         ],
         "actions": [dict(action) for action in actions],
+        **({"job": summary["job"]} if "job" in summary else {}),
         "duration_seconds": round((ended - began).total_seconds(), 3),
         "next_commands": list(commands),
         "next_steps": list(summary["next_steps"]),

@@ -1,5 +1,6 @@
 """Signs of life of the GPUs that a run works on."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -38,6 +39,15 @@ class CloudJob:
     ended: float | None = None
     machine: str = ""
     tasks: tuple[CloudTask, ...] = ()
+
+    def turns(self, before: "CloudJob") -> Iterator[tuple[str, str]]:
+        """The states that are others now, its own and those of its tasks, with what they were."""
+        if self.state != before.state:
+            yield self.state, before.state
+        was = {task.name: task.state for task in before.tasks}
+        for task in self.tasks:
+            if task.state != was.get(task.name, "PENDING"):
+                yield f"{task.name} {task.state}", f"{task.name} {was.get(task.name, 'PENDING')}"
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ The clocks are passed in, so every path can be walked in a test without sleeping
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -111,9 +111,8 @@ class Watch:
     def see(self, cloud: CloudJob | None) -> list[Event]:
         """The job as its platform describes it now."""
         before, self.cloud = self.cloud, cloud
-        if before is None or cloud is None or before.state == cloud.state:
-            return []
-        return [Turned(self.target, self.clock(), cloud.state, before.state)]
+        turns = cloud.turns(before) if cloud is not None and before is not None else ()
+        return [Turned(self.target, self.clock(), now, was) for now, was in turns]
 
     @property
     def _lives(self) -> bool:
@@ -151,7 +150,7 @@ class Watch:
                 self.analysis.tick(at, 2 * self.cadence.interval, lives=self._lives)
             self._evaluate(now, at_once=True)
         self._ending_since = now - self.age
-        process = self.treatment.process
+        process = None if self.cloud else self.treatment.process
         began = Began(
             self.target, self.clock(), self.run, len(self.pulse.places), process,
             "" if process or self.body is None or self.cloud else "no process found",
@@ -285,6 +284,8 @@ class Watch:
         """How run, process and source are, in words."""
         if self.unreachable:
             return "unreachable, state unknown"
+        if self.cloud is not None:
+            return self.cloud.state
         process = self.treatment.process
         run = str(self._ending.state)
         return run if process is None or process.alive else f"{run}, process {process.state}"
@@ -307,7 +308,7 @@ class Watch:
         summary = self.analysis.finish(cite=self.recent.cite, ending=ended)
         for finding in summary.findings:
             self.standing.add(finding)
-        told = summary.as_dict()
+        told = summary.as_dict() | ({"job": asdict(self.cloud)} if self.cloud else {})
         commands = [f"runwatch show {self.run}"] if self.analysis.stored else []
         document = artifact(
             told, list(self.standing.seen.values()), target_type=self.target_type,

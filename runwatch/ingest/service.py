@@ -73,8 +73,8 @@ class Service(Protocol):
     Each raises UnreachableError where there is no answer or none without logging in again,
     InputError where the service knows no such run, UsageError where the client library is missing.
     A service may have more to say: `behind`, why not all that was logged could be asked for, ""
-    where it could; `fresh()`, whether it knows of something new; `close()`, to let go of what it
-    holds open.
+    where it could; `notes`, words for people; `fresh()`, whether it knows of something new;
+    `close()`, to let go of what it holds open.
     """
 
     title: str

@@ -52,7 +52,7 @@ class Tracking:
         self._closed = asyncio.Event()
         self._asked_before = False  # before the first answer nobody knows whether it is quiet
         self._places = Places(service, kind, {})
-        self._behind = ""
+        self._behind, self._noted = "", 0
         self._cloud: CloudJob | None = None
 
     def streams(self) -> list[Stream]:
@@ -152,11 +152,15 @@ class Tracking:
         elif behind != self._behind:
             self.events.append(behind)
         self._behind = behind
+        notes = getattr(self._service, "notes", ())
+        self.events += notes[self._noted :]
+        self._noted = len(notes)
         if not self.reach.ok:
             self.events.append(f"{self._service.title} is reachable again")
         if self.job is None:
             about = f" ({job.name})" if job.name else ""
-            self.events.append(f"{job.title}{about} is {job.state}" + f" {job.url}".rstrip())
+            is_ = "" if job.cloud else f" is {job.state}"  # that is told with all else of it
+            self.events.append(f"{job.title}{about}{is_} {job.url}".rstrip())
         elif self.job.state != job.state and job.cloud is None:
             self.events.append(f"{job.title} is {job.state}")
         self.job, self.reach = job, Reach(True, behind, self._clock())

@@ -4,7 +4,9 @@ Of the Vertex SDK only the generated clients are loaded, and when they are asked
 would take several times as long.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from runwatch.errors import InputError, RunwatchError, UnreachableError
@@ -18,6 +20,7 @@ _LOGIN = "log in again with `gcloud auth application-default login`"
 _MAY = "the account needs the roles Vertex AI Viewer and Logs Viewer in this project"
 _WHO = "Google Cloud"
 _EXTRA = "vertex"
+_BUFFER = timedelta(seconds=1)  # for which entries wait at the service, to come in order
 _T = TypeVar("_T")
 
 
@@ -79,6 +82,24 @@ class Api:
         turn = iter(pages)
         while (page := self._ask(lambda: next(turn, None))) is not None:
             yield list(type(page).pb(page).entries)
+
+    def tail(self, project: str, wanted: str, until: threading.Event) -> Any:
+        """What a filter matches as it arrives: a stream of answers, to be cancelled in the end.
+
+        The request stays open `until` it is not wanted any more. The answers' errors are gRPC's:
+        the client's own method waits for the first answer, which may never come.
+        """
+        request = {
+            "resource_names": [f"projects/{project}"], "filter": wanted,
+            "buffer_window": _BUFFER,
+        }  # fmt: skip
+        types = _library("google.cloud.logging_v2.types.logging")
+
+        def requests() -> Iterator[Any]:
+            yield types.TailLogEntriesRequest(request)
+            until.wait()
+
+        return self._ask(lambda: self._logs.transport.tail_log_entries(requests()))
 
     def _ask(self, ask: Callable[[], _T]) -> _T:
         found: _T = asked(lambda: self._ready() and ask(), self._told_as_ours)
@@ -148,8 +169,9 @@ def project_of_credentials() -> str:
 
 def told_as_ours(error: Exception) -> RunwatchError:
     """An error of the clients as ours, in one line, with what to do."""
-    code = getattr(getattr(error, "grpc_status_code", None), "name", "")
-    words = str(getattr(error, "message", "") or error)
+    code, words = code_of(error), str(getattr(error, "message", "") or error)
+    if callable(details := getattr(error, "details", None)):
+        words = str(details())
     if code in ("NOT_FOUND", "INVALID_ARGUMENT"):
         return InputError(f"{_WHO} knows no such job: {words[:200]}")
     auth = type(error).__module__.startswith("google.auth")
@@ -162,6 +184,14 @@ def told_as_ours(error: Exception) -> RunwatchError:
     if code == "PERMISSION_DENIED":
         return DeniedError(f"{_WHO} lets this account not in: {words[:200]}", hint=_MAY)
     return told
+
+
+def code_of(error: Exception) -> str:
+    """The gRPC status of an error by its name, "" where it has none."""
+    code = getattr(error, "grpc_status_code", None)
+    if code is None and callable(own := getattr(error, "code", None)):
+        code = own()
+    return str(getattr(code, "name", ""))
 
 
 def _library(name: str) -> Any:

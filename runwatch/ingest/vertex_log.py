@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 OVERLAP = 60_000_000_000  # ns that are asked for again
+_AT_ONCE = 10_000_000_000  # ns within which what is received is told by an open stream
 _REMEMBERED = 2_000  # entries of a stream that its cursor knows by their ids
 # Numbers that a logger writes of itself: beside a message they say nothing of the training.
 _OF_LOGGERS = frozenset(
@@ -41,6 +42,7 @@ class Journal:
     through: int = 0
     since: int = 0
     _top: int = 0
+    _oldest: int = 0  # when the first of those was received that were given since
     _streams: dict[str, Given] = field(default_factory=dict)
 
     def restore(self, seen: Mapping[str, Mapping[str, Any]]) -> None:
@@ -72,6 +74,7 @@ class Journal:
         if key in given.ids or received < given.floor:
             return False
         given.ids[key] = (received, time)
+        self._oldest = min(self._oldest or received, received)
         self._top = max(self._top, received)
         return True
 
@@ -82,14 +85,16 @@ class Journal:
             self.since = max([self.since, *times])
         self._forget()
 
-    def complete(self) -> None:
-        """Everything has been asked for."""
+    def complete(self) -> bool:
+        """Everything has been asked for. Whether that gave what was received a while before."""
+        late = 0 < self._oldest < self._top - _AT_ONCE
         self.through = max(self.through, self._top)
         self._forget()
+        return late
 
     def _forget(self) -> None:
         """Ids of entries that are not asked for again."""
-        oldest = self._top - OVERLAP
+        oldest = (self.through or self._top) - OVERLAP
         for given in self._streams.values():
             given.ids = {
                 key: (received, time) for key, (received, time) in given.ids.items()
@@ -97,11 +102,14 @@ class Journal:
             }  # fmt: skip
 
     def wanted(self, made: float) -> str:
-        """The filter for what may be new, in Logging's query language; `made` is when the job was.
+        """Everything is asked for now: the filter for what may be new, in Logging's query language.
+        `made` is when the job was.
 
         https://cloud.google.com/logging/docs/view/logging-query-language
         """
-        told, late = f'timestamp>="{stamp(int(made * 1e9))}"', stamp(self._top - OVERLAP)
+        self._oldest = 0
+        told = f'timestamp>="{stamp(int(made * 1e9))}"'
+        late = stamp((self.through or self._top) - OVERLAP)
         if self.through:
             told += f' AND receiveTimestamp>="{late}"'
         elif self.since:

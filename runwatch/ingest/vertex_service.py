@@ -10,6 +10,7 @@ from runwatch.ingest.service import Page, Seen, Tracked
 from runwatch.ingest.vertex_api import Api, DeniedError, QuotaError
 from runwatch.ingest.vertex_job import Described, described_job, described_pipeline
 from runwatch.ingest.vertex_log import Journal, lines_of, stamp
+from runwatch.ingest.vertex_tail import Tail
 from runwatch.judgement import Ending
 from runwatch.target import Kind, Target
 
@@ -23,11 +24,12 @@ _LONGEST = 300.0  # seconds between questions for a log that was asked for too o
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds: between two looks at the job, between two questions for its log, and how long after
-    its end that log is waited for."""
+    """Seconds: between two looks at the job, between two questions for its log, the same while the
+    service tells of itself what arrives, and how long after its end that log is waited for."""
 
     look: float = 5.0
     log: float = 10.0
+    tailed: float = 60.0
     late: float = 10.0
 
 
@@ -41,17 +43,22 @@ class Service:
         self, target: Target, *, pace: Pace | None = None,
         steady: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
-        self.title = f"Vertex AI {target.path}"
         self.behind = ""
         self._is_pipeline = target.kind is Kind.VERTEX_PIPELINE
+        self._what = "pipeline" if self._is_pipeline else "custom job"
         self._path = target.path
         _, self._project, _, self._region, _, self._id = target.path.split("/", 5)
+        self.title = f"Vertex AI {self._what} {self._id}"
         self._api = Api(self._region, target.service, target.log_service)
         self._pace, self._steady, self._wall = pace or Pace(), steady, wall
         self._journal: Journal | None = None
         self._told: dict[str, list[str]] = {}  # states that were told of each
         self._job: Described | None = None
         self._looked = self._listed = self._over = -float("inf")
+        self._tail: Tail | None = None
+        self._opened, self._missed = -float("inf"), False
+        self._tailed = True  # whether the service does that
+        self.notes: list[str] = []
         self._pause = 0.0  # seconds that the log is left alone, as it was asked for too often
         self._exact = False  # the name is one that the service gave
 
@@ -105,9 +112,8 @@ class Service:
         list_ = self._api.pipelines if self._is_pipeline else self._api.custom_jobs
         found = list_(parent, f'display_name="{said}"')
         if not found:
-            what = "pipeline" if self._is_pipeline else "custom job"
             raise InputError(
-                f"Vertex AI knows no {what} {self._id} in {self._project}, {self._region}",
+                f"Vertex AI knows no {self._what} {self._id} in {self._project}, {self._region}",
                 hint="are --project and --region those of the job?",
             )
         return found[0]
@@ -123,11 +129,43 @@ class Service:
         self.look()
         job = self._job
         assert job is not None
-        now = self._steady()
-        if now - self._listed >= max(self._pace.log, self._pause) or job.cloud.over:
+        yield from self._arrived(job, self._journal)
+        pace = self._pace.tailed if self._tail is not None else self._pace.log
+        if self._steady() - self._listed >= max(pace, self._pause) or job.cloud.over:
             yield from self._asked(job, self._journal)
         if text := b"".join(self._states(job)):
             yield Page(text, self._seen(STATES), STATES)
+
+    def fresh(self) -> bool:
+        """Whether something has arrived."""
+        return self._tail is not None and self._tail.fresh
+
+    def close(self) -> None:
+        """Nothing more is wanted."""
+        if self._tail is not None:
+            self._tail.close()
+
+    def _arrived(self, job: Described, journal: Journal) -> Iterator[Page]:
+        """What arrived of itself. Where anything was left out, everything is asked for."""
+        tail, wanted, now = self._tail, self._entries_of(job), self._steady()
+        if tail is None:
+            due = now - self._opened >= self._pace.look
+            if due and journal.through and self._tailed and not job.cloud.over:
+                self._opened, self._listed = now, now - self._pace.tailed + self._pace.log
+                self._tail = Tail(lambda ends: self._api.tail(self._project, wanted, ends), wanted)
+            return
+        over, self._missed = tail.ended or tail.wanted != wanted, tail.missed
+        tail.missed = False
+        yield from self._pages_of(job, journal, tail.take())
+        if over or self._missed:
+            self._listed = -float("inf")
+        if over:
+            tail.close()
+            self._tail, self._tailed = None, not tail.why
+        if tail.why:
+            pace = f"asked for every {self._pace.log:.0f} s"
+            why = f"as it does not come of itself: {tail.why}"
+            self.notes.append(f"{self.title}: its log is {pace}, {why}")
 
     def _asked(self, job: Described, journal: Journal) -> Iterator[Page]:
         """The log from where it was left; what it cannot be asked for now is asked for later."""
@@ -137,7 +175,8 @@ class Service:
             for entries in self._api.entries(self._project, wanted):
                 yield from self._pages_of(job, journal, entries)
                 journal.listed(entries)
-            journal.complete()
+            if journal.complete() and self._tail is not None and not self._missed:
+                self._tail.ended = True  # it should have told of these: another may hear more
         except QuotaError as error:
             self._pause = min(_LONGEST, 2 * max(self._pause, self._pace.log))
             self.behind = f"the log has to wait: {error}"

@@ -325,3 +325,235 @@ def test_down_in_the_middle_loses_and_doubles_nothing(server: vertex.Server) -> 
 async def _until_true(happened: Callable[[], bool]) -> None:
     while not happened():
         await asyncio.sleep(0.01)
+
+
+# What is told as it arrives
+
+
+class Tailed:
+    """A job followed, whose log is asked for once at the beginning and then hardly ever."""
+
+    def __init__(self, server: vertex.Server, pace: Pace) -> None:
+        self.server, self.source = server, follow(server, pace)
+        self.reader = Reader(self.source)
+
+    async def __aenter__(self) -> "Tailed":
+        await self.reader.__aenter__()
+        await self.lines(3)
+        await self.reader.until(lambda: self.server.tails > 0 or self.source.events[1:] != [])
+        return self
+
+    async def __aexit__(self, *about: Any) -> None:
+        await self.reader.__aexit__(*about)
+
+    async def lines(self, count: int) -> list[str]:
+        """The log, once it has so many lines."""
+        await self.reader.until(lambda: self.reader.whole(WORKER).count(b"\n") >= count)
+        return told(self.reader.whole(WORKER))
+
+    def asked(self, name: str) -> int:
+        """How often the service was asked so."""
+        return sum(asked == name for asked, _ in self.server.asked)
+
+
+SELDOM = Pace(look=0.0, log=3600.0, tailed=3600.0, late=0.0)
+
+
+def tailed(
+    server: vertex.Server, walk: Callable[[Tailed], Any], pace: Pace = SELDOM
+) -> tuple[list[str], list[str]]:
+    """What came and what was told, after a walk."""
+    server.log(*steps(0, 3))
+
+    async def follow_it() -> tuple[list[str], list[str]]:
+        async with Tailed(server, pace) as job:
+            await walk(job)
+            await job.reader.turns(2)
+            return told(job.reader.whole(WORKER)), job.source.events
+
+    return asyncio.run(follow_it())
+
+
+def test_what_arrives_is_told_at_once(server: vertex.Server) -> None:
+    """Late and doubled entries included, and nobody has asked for them."""
+
+    async def walk(job: Tailed) -> None:
+        server.log(*steps(3, 5), server.entries[1])
+        await job.lines(5)
+        server.log(vertex.entry("late", 5, received=60), *steps(5, 6))
+        await job.lines(7)
+        assert 1 == job.asked("ListLogEntries")
+
+    lines, _ = tailed(server, walk)
+    assert 7 == len(lines) == len(set(lines))
+    assert "late" == lines[5]
+
+
+def test_what_the_service_leaves_out_is_asked_for(server: vertex.Server) -> None:
+    """It says that there was too much, and the whole is asked for."""
+
+    async def walk(job: Tailed) -> None:
+        server.suppresses = True
+        server.log(*steps(3, 50))
+        await job.lines(50)
+        server.suppresses = False
+        server.log(*steps(50, 52))
+        await job.lines(52)
+        assert 2 == job.asked("ListLogEntries")
+
+    lines, _ = tailed(server, walk)
+    assert [line.split()[1] for line in lines] == [f"{step}/500" for step in range(52)]
+
+
+def test_a_stream_that_ends_is_opened_again(server: vertex.Server) -> None:
+    """As it does after an hour; what came between is asked for."""
+
+    async def walk(job: Tailed) -> None:
+        server.cuts = 1
+        server.log(*steps(3, 4))
+        await job.lines(4)
+        await job.reader.until(lambda: server.tails == 2)
+        server.log(*steps(4, 6))
+        await job.lines(6)
+
+    lines, events = tailed(server, walk)
+    assert 6 == len(lines) == len(set(lines))
+    assert [] == [event for event in events if "of itself" in event]
+
+
+def test_a_stream_that_has_gone_deaf_is_found_out(server: vertex.Server) -> None:
+    """What it should have told is found by asking, and another stream is opened."""
+
+    async def walk(job: Tailed) -> None:
+        server.deaf = True
+        server.log(*steps(3, 9))
+        await job.lines(9)
+        await job.reader.until(lambda: job.asked("TailLogEntries") >= 2)
+
+    lines, _ = tailed(server, walk, Pace(look=0.0, log=0.2, tailed=0.2, late=0.0))
+    assert 9 == len(lines) == len(set(lines))
+
+
+@pytest.mark.parametrize("status", ["UNIMPLEMENTED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED"])
+def test_where_nothing_comes_of_itself_it_is_asked_for(server: vertex.Server, status: str) -> None:
+    """A proxy without streams, a missing right, too many streams: said once."""
+    server.faults["TailLogEntries"] = vertex.Fault(status, "not here")
+
+    async def walk(job: Tailed) -> None:
+        await job.reader.told("of itself")
+        server.log(*steps(3, 9))
+        await job.lines(9)
+
+    lines, events = tailed(server, walk, Pace(look=0.0, log=0.1, tailed=3600.0, late=0.0))
+    assert 9 == len(lines)
+    assert 1 == sum("of itself" in event for event in events)
+    assert 1 == sum(asked == "TailLogEntries" for asked, _ in server.asked)
+
+
+# Pipelines
+
+NAME = "my-pipeline-20260501"
+PIPELINE = f"{vertex.PARENT}/pipelineJobs/{NAME}"
+
+
+def piped(server: vertex.Server, job: str = NAME) -> Tracker:
+    """A pipeline at rest."""
+    named = target(server, job, Kind.VERTEX_PIPELINE)
+    return Tracker(Service(named, pace=QUICK), "vertex", wait=0.0)
+
+
+def test_each_task_has_its_streams(server: vertex.Server) -> None:
+    """Those of its custom jobs, former tries included; other jobs are not read."""
+    server.pipelines[PIPELINE] = vertex.pipeline(
+        NAME, "RUNNING",
+        vertex.task(2, "prepare", "SUCCEEDED", job="71", ended=30),
+        vertex.task(3, "train", "RUNNING", job="73", failed=("72",), begun=30),
+    )  # fmt: skip
+    server.log(
+        vertex.entry("rows ok", 5, job="71"), vertex.entry("lost", 31, job="72"),
+        vertex.entry("Step 1/9 | loss=2", 41, job="73"),
+        vertex.entry("Step 1/9 | loss=3", 42, job="73", replica="workerpool1-0"),
+        vertex.entry("of another", 43, job="99"),
+    )  # fmt: skip
+    texts = read(piped(server))
+    del texts["vertex"]
+    assert {
+        "prepare/workerpool0-0": ["rows ok"],
+        "train/workerpool0-0": ["lost", "Step 1/9 | loss=2"],
+        "train/workerpool1-0": ["Step 1/9 | loss=3"],
+    } == {name: told(text) for name, text in texts.items()}
+
+
+def test_states_of_tasks_and_their_events_are_lines(server: vertex.Server) -> None:
+    """In the order of their times, those that only hold others left out, errors in words."""
+    server.pipelines[PIPELINE] = job = vertex.pipeline(
+        NAME, "FAILED",
+        vertex.task(2, "prepare", "SUCCEEDED", job="71", ended=30),
+        vertex.task(3, "loop", "FAILED", begun=30, ended=50),
+        vertex.task(4, "train", "FAILED", job="72", parent=3, begun=31, ended=49, error="exited"),
+        vertex.task(5, "deploy", "NOT_TRIGGERED", begun=None),
+    )  # fmt: skip
+    vertex.end(job, "FAILED", 60, 9, "The DAG failed.")
+    server.log(
+        vertex.task_event("train", "started", 31, job=NAME, severity="INFO"),
+        vertex.task_event("train", "no image", 32, job=NAME, severity="ERROR"),
+        vertex.task_event("other", "no image", 32, job="other", severity="ERROR"),
+    )
+    lines = told(read(piped(server))["vertex"])
+    who = f"pipeline my-llm-pipeline ({PIPELINE})"
+    assert [
+        'INFO pipeline_job_task_events train: started',
+        'ERROR pipeline_job_task_events train: no image',
+        f"PIPELINE_STATE_RUNNING {who}", "TASK_STATE_RUNNING task prepare",
+        "TASK_STATE_SUCCEEDED task prepare", "TASK_STATE_RUNNING task train",
+        "TASK_STATE_FAILED task train: INTERNAL: exited",
+        f"PIPELINE_STATE_FAILED {who}: FAILED_PRECONDITION: The DAG failed.",
+    ] == [line for line in lines if "NOT_TRIGGERED" not in line]  # fmt: skip
+    assert 1 == sum("TASK_STATE_NOT_TRIGGERED task deploy" in line for line in lines)
+
+
+def test_tasks_that_are_still_to_come_are_pending(server: vertex.Server) -> None:
+    """As the plan of the pipeline has them; once it is over, nothing is to come."""
+    task = vertex.task(2, "prepare", "RUNNING", job="71", begun=5)
+    server.pipelines[PIPELINE] = job = vertex.pipeline(
+        NAME, "RUNNING", task, plan=("prepare", "train")
+    )
+    service = Service(target(server, NAME, Kind.VERTEX_PIPELINE), pace=QUICK)
+    found = service.look().cloud
+    assert found is not None
+    assert [("prepare", "RUNNING"), ("train", "PENDING")] == [
+        (t.name, t.state) for t in found.tasks
+    ]
+    assert vertex.at(5).timestamp() == found.tasks[0].began
+    vertex.end(job, "CANCELLED", 60)
+    found = service.look().cloud
+    assert found is not None
+    assert ["prepare"] == [task.name for task in found.tasks]
+
+
+@pytest.mark.parametrize(
+    ("state", "ends"),
+    [
+        ("SUCCEEDED", "SUCCEEDED"), ("FAILED", "FAILED"), ("CANCELLED", "CANCELLED"),
+        ("QUEUED", ""), ("PENDING", ""), ("RUNNING", ""), ("CANCELLING", ""), ("PAUSED", ""),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_pipeline_is_what_the_platform_says(
+    server: vertex.Server, state: str, ends: str
+) -> None:
+    """Terminal states only."""
+    server.pipelines[PIPELINE] = vertex.pipeline(NAME, state)
+    if ends:
+        server.pipelines[PIPELINE].end_time = vertex.at(90)
+    source = piped(server)
+    text = read(source)["vertex"]
+    assert f"PIPELINE_STATE_{state}".encode() in text
+    assert (TerminalState(ends) if ends else None) == (source.said and source.said.state)
+
+
+def test_a_pipeline_is_found_by_the_name_that_people_gave(server: vertex.Server) -> None:
+    """And goes by its full name from then on."""
+    server.pipelines[PIPELINE] = vertex.pipeline(NAME, "RUNNING")
+    assert PIPELINE.encode() in read(piped(server, "my-llm-pipeline"))["vertex"]
+    with pytest.raises(InputError, match="knows no pipeline nothing"):
+        read(piped(server, "nothing"))

@@ -46,6 +46,10 @@ class Server:
     asked: list[tuple[str, Any]] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
     page: int = 1000  # entries in an answer at most
+    suppresses: bool = False  # whether a tail leaves out what arrives, and says so
+    deaf: bool = False  # the same, and does not
+    tails: int = 0  # that have begun
+    cuts: int = 0  # tails that are ended after what arrives next
 
     def __post_init__(self) -> None:
         self._server: Any = None
@@ -183,14 +187,23 @@ class Server:
 
         wanted = _selects(next(requests).filter)
         begun, ended = len(self.entries), threading.Event()
+        self.tails += 1
         context.add_callback(ended.set)
         while not self._ends.is_set() and not ended.is_set():
             with self._changed:
                 if len(self.entries) == begun:
                     self._changed.wait(0.2)
                 new, begun = self.entries[begun:], len(self.entries)
-            if found := [entry for entry in new if wanted(entry)]:
+            found = [entry for entry in new if wanted(entry)]
+            if found and self.suppresses:
+                reason = logs.TailLogEntriesResponse.SuppressionInfo.Reason.RATE_LIMIT
+                lost = {"reason": reason, "suppressed_count": len(found)}
+                yield logs.TailLogEntriesResponse(suppression_info=[lost])
+            elif found and not self.deaf:
                 yield logs.TailLogEntriesResponse(entries=found)
+            if found and self.cuts:
+                self.cuts -= 1
+                return
 
 
 def _matching(kept: dict[str, Any], request: Any) -> list[Any]:
@@ -253,6 +266,53 @@ def custom_job(number: str, state: str = "RUNNING", **more: Any) -> Any:
     return ai.CustomJob(
         name=f"{PARENT}/customJobs/{number}", state=ai.JobState[f"JOB_STATE_{state}"],
         job_spec=ai.CustomJobSpec(worker_pool_specs=pools), **given,
+    )  # fmt: skip
+
+
+def task(
+    number: int, name: str, state: str, *, job: str = "", parent: int = 1, begun: float | None = 0,
+    ended: float | None = None, error: str = "", failed: tuple[str, ...] = (),
+) -> Any:  # fmt: skip
+    """A task of a pipeline, which runs as a custom job."""
+    from google.cloud import aiplatform_v1 as ai
+    from google.rpc.status_pb2 import Status
+
+    jobs = f"{PARENT}/customJobs/"
+    container = ai.PipelineTaskExecutorDetail.ContainerDetail(
+        main_job=jobs + job if job else "", failed_main_jobs=[jobs + one for one in failed]
+    )
+    return ai.PipelineTaskDetail(
+        task_id=number, parent_task_id=parent, task_name=name,
+        state=ai.PipelineTaskDetail.State[state],
+        executor_detail=ai.PipelineTaskExecutorDetail(container_detail=container),
+        error=Status(code=13, message=error) if error else None,
+        **({} if begun is None else {"create_time": at(begun), "start_time": at(begun)}),
+        **({} if ended is None else {"end_time": at(ended)}),
+    )  # fmt: skip
+
+
+def pipeline(name: str, state: str, *tasks: Any, plan: tuple[str, ...] = (), **more: Any) -> Any:
+    """A pipeline job: the task that holds the others, and those that it has come to of its plan."""
+    from google.cloud import aiplatform_v1 as ai
+
+    begun = {} if state in ("QUEUED", "PENDING") else {"start_time": at(0)}
+    times = {"create_time": at(-60), "update_time": at(0), **begun}
+    given = {"display_name": "my-llm-pipeline", **times, **more}
+    whole = task(1, name, "RUNNING", parent=0)
+    return ai.PipelineJob(
+        name=f"{PARENT}/pipelineJobs/{name}", state=ai.PipelineState[f"PIPELINE_STATE_{state}"],
+        job_detail=ai.PipelineJobDetail(task_details=[whole, *tasks] if tasks else []),
+        pipeline_spec={"root": {"dag": {"tasks": {one: {} for one in plan}}}}, **given,
+    )  # fmt: skip
+
+
+def task_event(name: str, message: str, seconds: float, *, job: str, severity: str) -> Any:
+    """What Vertex AI logs of a pipeline's task itself."""
+    return entry(
+        {"message": f"{name}: {message}", "taskName": name}, seconds, severity=severity,
+        kind="aiplatform.googleapis.com/PipelineJob",
+        labels={"pipeline_job_id": job, "location": REGION},
+        log=f"projects/{PROJECT}/logs/aiplatform.googleapis.com%2Fpipeline_job_task_events",
     )  # fmt: skip
 
 

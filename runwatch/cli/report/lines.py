@@ -1,6 +1,7 @@
 """A watched run as plain lines: what has happened, with the time before it."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import singledispatchmethod
 from typing import TextIO
@@ -187,7 +188,8 @@ def progress(event: Progressed) -> str:
 
 def recent(event: Progressed) -> str:
     """What the log of a platform's job tells last, nothing where it tells nothing yet."""
-    return progress(event) if event.step is not None or event.metrics else ""
+    told = replace(event, state="RUNNING")  # that of the job is told beside it
+    return progress(told) if event.step is not None or event.metrics else ""
 
 
 def resources(event: Progressed) -> str:

@@ -9,9 +9,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, TextIO
 
+from runwatch.cli.report.cloud import tasks
 from runwatch.cli.report.table import brief
 from runwatch.cli.report.text import clean, paint, shorten, wrap
 from runwatch.cli.words.environment import width
+from runwatch.vitals import CloudTask
 
 STATE = {"SUCCEEDED": "green", "FAILED": "red", "TIMEOUT": "red", "CANCELLED": "yellow"}
 ANSWER = {"GO": "green", "CONTINUE": "green", "NO-GO": "red", "STOP": "red"}
@@ -51,6 +53,7 @@ def _answer(summary: Record, room: int, ink: Paint) -> str:
         ("Target", clean(summary["target"]), ""),
         ("Terminal state", state, STATE.get(state, "yellow")),
         ("Steps completed", _steps(summary), ""),
+        ("Tasks", _tasks(summary), ""),
         ("Final metrics", _metrics(summary.get("final_metrics") or {}), ""),
         ("Best checkpoint", clean(str(summary.get("best_checkpoint") or "none")), ""),
         ("Decision", decision, ANSWER.get(decision, "yellow")),
@@ -76,6 +79,12 @@ def _steps(summary: Record) -> str:
         text += f" ({100 * steps['last'] / total:.0f} %)"
     segments = summary.get("segments") or 1
     return text + (f" in {segments} segments" if segments > 1 else "")
+
+
+def _tasks(summary: Record) -> str:
+    """The tasks of a pipeline, which has them in place of steps."""
+    told = (summary.get("job") or {}).get("tasks") or ()
+    return tasks(tuple(CloudTask(**one) for one in told))
 
 
 def _metrics(metrics: Record) -> str:
