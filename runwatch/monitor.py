@@ -225,6 +225,8 @@ class Watched:
         at_end = chunk.position >= chunk.size if chunk.size else len(chunk.data) < SMALL
         (self._ends.add if at_end else self._ends.discard)(chunk.stream.name)
         since = self._steady() - self._begun
+        if not getattr(source, "caught_up", True):  # a service that was not asked for all yet
+            return since > BUSY
         everything = (since > SLOW if settled is None else settled) or len(self._ends) >= len(
             source.streams()
         )

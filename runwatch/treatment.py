@@ -92,10 +92,11 @@ class Treatment:
     def ended(self, told: Ending, *, unreachable: str, closed: bool) -> Ending:
         """How it ended, with what is known beside the log."""
         handled = self.is_handled(told)
-        if self.own is not None and self.own.settled:
-            return agreed(told, self.own)
-        if unreachable and told.state in OPEN:
+        settled = self.own if self.own is not None and self.own.settled else None
+        if unreachable and (settled or told).state in OPEN:
             return Ending(TerminalState.UNKNOWN, f"state unknown: {unreachable}")
+        if settled is not None:
+            return agreed(told, settled)
         if self.own is not None and (told.state in OPEN or handled):
             return self.own
         if told.state in OPEN and (quiet := self.standing.of("quiet")) is not None:
@@ -110,7 +111,7 @@ class Treatment:
         if self.doing.busy:
             yield from self._look_at_doing(now)
             return
-        if self.own is not None and self.own.settled:
+        if self.own is not None and self.own.settled and self.own.state not in OPEN:
             if now - course.heard >= DRAIN:
                 self.stop = self.own.reason
             return

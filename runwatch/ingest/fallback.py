@@ -42,6 +42,11 @@ class Fallback:
         return self._service.answered if self._log is None else None
 
     @property
+    def caught_up(self) -> bool:
+        """Whether the service was asked for everything once, or could not be."""
+        return self._service.caught_up
+
+    @property
     def cloud(self) -> CloudJob | None:
         """The job as its platform told last, where one runs it."""
         return self._service.cloud

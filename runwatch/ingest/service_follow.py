@@ -11,7 +11,7 @@ from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import UnreachableError
 from runwatch.ingest.following import Following, Reach
 from runwatch.ingest.service import Page, Places, Service, Tracked, kind_of, service_of
-from runwatch.judgement import Ending
+from runwatch.judgement import Ending, TerminalState
 from runwatch.target import Target
 from runwatch.vitals import CloudJob
 
@@ -66,14 +66,22 @@ class Tracking:
             close()
 
     @property
+    def caught_up(self) -> bool:
+        """Whether it was asked for everything once, or could not be."""
+        return self._asked_before
+
+    @property
     def cloud(self) -> CloudJob | None:
         """The job as its platform describes it, where one runs it."""
         return self._cloud
 
     @property
     def said(self) -> Ending | None:
-        """How the run ended, by the service's word."""
-        return None if self.job is None else self.job.ending
+        """How the run ended, by the service's word; a platform's word that it goes on counts."""
+        job = self.job
+        if job is not None and job.ending is None and job.cloud is not None and not job.cloud.over:
+            return Ending(TerminalState.RUNNING, f"{job.title} is {job.state}", settled=True)
+        return None if job is None else job.ending
 
     async def look(self) -> Tracked:
         """The run as it was seen last, as who stands beside the log wants it."""

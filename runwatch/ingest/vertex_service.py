@@ -57,6 +57,7 @@ class Service:
         self._looked = self._listed = self._over = -float("inf")
         self._tail: Tail | None = None
         self._opened, self._missed = -float("inf"), False
+        self._complete = False  # whether everything was asked for once
         self._tailed = True  # whether the service does that
         self.notes: list[str] = []
         self._pause = 0.0  # seconds that the log is left alone, as it was asked for too often
@@ -149,8 +150,8 @@ class Service:
         """What arrived of itself. Where anything was left out, everything is asked for."""
         tail, wanted, now = self._tail, self._entries_of(job), self._steady()
         if tail is None:
-            due = now - self._opened >= self._pace.look
-            if due and journal.through and self._tailed and not job.cloud.over:
+            due = self._complete and now - self._opened >= self._pace.look
+            if due and self._tailed and not job.cloud.over:
                 self._opened, self._listed = now, now - self._pace.tailed + self._pace.log
                 self._tail = Tail(lambda ends: self._api.tail(self._project, wanted, ends), wanted)
             return
@@ -175,6 +176,7 @@ class Service:
             for entries in self._api.entries(self._project, wanted):
                 yield from self._pages_of(job, journal, entries)
                 journal.listed(entries)
+            self._complete = True
             if journal.complete() and self._tail is not None and not self._missed:
                 self._tail.ended = True  # it should have told of these: another may hear more
         except QuotaError as error:

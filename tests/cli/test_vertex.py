@@ -82,7 +82,7 @@ def test_a_custom_job_is_watched_through_an_outage_to_its_failure(
         )  # fmt: skip
         assert EXITED in last["why"]
         assert [("cuda_oom", "root"), ("job_failed", "follow-on")] == [
-            (one["kind"], one["role"]) for one in last["findings"]
+            (one["kind"], one["role"]) for one in last["findings"] if one["role"] != "symptom"
         ]
         assert "vertex_training" == watcher.artifact["target_type"]
     finally:
@@ -117,3 +117,92 @@ def test_without_the_clients_the_command_names_the_extra(tmp_path: Path) -> None
         )  # fmt: skip
         assert 2 == done.returncode
         assert "pip install 'runwatch[vertex]'" in done.stderr
+
+
+PIPELINE = "my-pipeline-20260501"
+
+
+def test_a_pipeline_whose_task_runs_out_of_memory_says_so(
+    server: vertex.Server, tmp_path: Path
+) -> None:
+    """The diagnosis names the cause in the task's log, and the tasks stand in the last word."""
+    ready = vertex.task(2, "prepare", "SUCCEEDED", job="71", ended=30)
+    plan = ("prepare", "train", "deploy")
+
+    def stands(state: str, **more: Any) -> None:
+        task = vertex.task(3, "train", state, job="72", begun=30, **more)
+        job = vertex.pipeline(PIPELINE, "RUNNING", ready, task, plan=plan)
+        server.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"] = job
+
+    stands("RUNNING")
+    server.log(vertex.entry("rows ok", 5, job="71"), *steps(31, 60, job="72"))
+    watcher = Watcher(
+        "--vertex-pipeline", "my-llm-pipeline", *at(server), "--interval", "1",
+        "--max-interval", "1", folder=tmp_path,
+    )  # fmt: skip
+    try:
+        told = watcher.until(progress(59))["job"]
+        assert [("prepare", "SUCCEEDED"), ("train", "RUNNING"), ("deploy", "PENDING")] == [
+            (task["name"], task["state"]) for task in told["tasks"]
+        ]
+        retried = vertex.task_event("train", "retrying", 60, job=PIPELINE, severity="ERROR")
+        server.log(retried, vertex.entry(OOM, 61, job="72", severity="ERROR"))
+        watcher.until(finding("cuda_oom"))
+        stands("FAILED", ended=62, error=EXITED)
+        watcher.until(state("train FAILED"))
+        job = server.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"]
+        vertex.end(job, "FAILED", 65, 9, "The DAG failed because some tasks failed: [train].")
+        assert 1 == watcher.end()
+        last = watcher.events[-1]
+        assert ("FAILED", "NO-GO", "cuda_oom", "train/workerpool0-0") == (
+            last["terminal_state"], last["decision"], last["root_cause"]["kind"],
+            last["root_cause"]["stream"],
+        )  # fmt: skip
+        assert {"cuda_oom", "task_failed", "pipeline_failed", "task_log_error"} <= {
+            one["kind"] for one in last["findings"]
+        }
+        assert ["SUCCEEDED", "FAILED"] == [
+            task["state"] for task in watcher.artifact["job"]["tasks"]
+        ]
+    finally:
+        watcher.close()
+
+
+def test_a_pipeline_that_ended_is_read_at_once(server: vertex.Server, tmp_path: Path) -> None:
+    """One look: state, tasks and duration as the reports have them; what a task's log says of its
+    own end is not the pipeline's."""
+    job = vertex.pipeline(
+        PIPELINE, "RUNNING", vertex.task(2, "train", "SUCCEEDED", job="71", ended=120),
+        vertex.task(3, "deploy", "SKIPPED", begun=None),
+    )  # fmt: skip
+    server.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"] = job
+    server.log(*steps(1, 101, job="71"), vertex.entry("Training finished", 101, job="71"))
+    words = ["watch", "--vertex-pipeline", PIPELINE, *at(server), "--once", "--no-store"]
+    done = runwatch(*words, cwd=tmp_path)
+    assert "Terminal state:   RUNNING" in done.stdout
+    vertex.end(job, "SUCCEEDED", 3 * 3600 + 720)
+    done = runwatch(*words, cwd=tmp_path)
+    assert 0 == done.returncode
+    for line in (
+        f"Pipeline: my-llm-pipeline ({vertex.PARENT}/pipelineJobs/{PIPELINE})",
+        "  State: SUCCEEDED | Duration: 3h 12m", "  Tasks: 1 SUCCEEDED, 1 SKIPPED",
+        "  Final log: Step 100/100 (100%) | loss=1", "Tasks:            1 SUCCEEDED, 1 SKIPPED",
+        "Terminal state:   SUCCEEDED", "Decision:         GO",
+    ):  # fmt: skip
+        assert line in done.stdout
+
+
+def test_a_timer_checks_a_custom_job(server: vertex.Server, tmp_path: Path) -> None:
+    """It reads on from where it was, and takes the log named instead while nobody answers."""
+    server.log(*steps(1, 60))
+    (tmp_path / "train.log").write_text("step 1 loss nan\n" * 2)
+    words = ["check", "--vertex-training", "456", *at(server), "--log", "train.log", "--json"]
+    done = runwatch(*words, cwd=tmp_path)
+    assert (0, "CONTINUE") == (done.returncode, json.loads(done.stdout)["judgement"])
+    server.log(*steps(60, 90))
+    told = json.loads(runwatch(*words, cwd=tmp_path).stdout)
+    assert 89 == told["steps"]["last"]
+    server.faults["GetCustomJob"] = vertex.Fault("UNAUTHENTICATED", "expired")
+    done = runwatch(*words, "--no-store", cwd=tmp_path)
+    assert "gcloud auth application-default login" in done.stdout
+    assert "train.log was read instead" in done.stdout
