@@ -28,13 +28,15 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """The pace of reports: `interval` seconds until the next, between `start` and `most`."""
+    """The pace of reports: `interval` seconds until the next, between `start` and `most`; `past`
+    are those before it."""
 
     start: float = 30.0
     most: float = 300.0
     backoff: bool = True
     interval: float = 30.0
     reports: int = 0
+    past: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, start: float, most: float, *, backoff: bool = True) -> "Cadence":
@@ -47,7 +49,13 @@ class Cadence:
             interval = self.start
         else:
             interval = min(self.most, self.interval * GROWTH)
-        return replace(self, interval=interval, reports=self.reports + 1)
+        past = (*self.past, self.interval)[-3:]
+        return replace(self, interval=interval, reports=self.reports + 1, past=past)
+
+    @property
+    def three(self) -> float:
+        """Seconds of the last three intervals, while there are fewer with those to come."""
+        return sum(self.past) + (3 - len(self.past)) * self.interval
 
     @property
     def full(self) -> bool:

@@ -90,14 +90,17 @@ class Analysis:
             self._ends[name] = chunk.offset + len(chunk.data)
         return self._see(self._parser.feed(chunk))
 
-    def tick(self, now: float, patience: float, *, lives: bool) -> bool:
-        """Tell that time has passed: `now` in seconds of a steady clock.
+    def tick(self, now: float, patience: float, *, lives: bool, three: float = 0.0) -> bool:
+        """Tell that time has passed: `now` in seconds of a steady clock; `three` are those of the
+        last three intervals between reports.
 
         Silence of less than `patience` seconds is never a stall; of a run that is not known to be
         there, `lives`, it may be the end. Whether findings may differ now.
         """
         ticks = [tick for d in self._detectors if (tick := getattr(d, "tick", None))]
-        told = [tick(now, patience, lives=lives) for tick in ticks]  # each has to see the time
+        told = [
+            tick(now, patience, lives=lives, three=three) for tick in ticks
+        ]  # each has to see the time
         return any(told)
 
     def findings(self) -> list[Finding]:

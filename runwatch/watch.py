@@ -147,7 +147,7 @@ class Watch:
         self._evaluate(now, at_once=True)
         if self._ending.state in OPEN:
             for at in (now - self.age, now):
-                self.analysis.tick(at, 2 * self.cadence.interval, lives=self._lives)
+                self._pass(at)
             self._evaluate(now, at_once=True)
         self._ending_since = now - self.age
         process = None if self.cloud else self.treatment.process
@@ -173,8 +173,7 @@ class Watch:
             events += self.treatment.look(now)
             if self._ending.state in OPEN and not self.unreachable:
                 known = now if self.answered is None else min(now, self.answered)
-                patience = 2 * self.cadence.interval
-                self._dirty |= self.analysis.tick(known, patience, lives=self._lives)
+                self._dirty |= self._pass(known)
         judging = self._dirty and now - self._evaluated >= self._pause
         if judging or self.standing.ripe(now):
             events += self._evaluate(now)
@@ -185,6 +184,11 @@ class Watch:
             if now >= self._due:
                 events.append(self._report(now))
         return events
+
+    def _pass(self, now: float) -> bool:
+        """Tell that time has passed; whether findings may differ now."""
+        pace = self.cadence
+        return self.analysis.tick(now, 2 * pace.interval, lives=self._lives, three=pace.three)
 
     def _treat(self, now: float) -> list[Event]:
         """What the state of things asks for, the end included."""

@@ -7,7 +7,6 @@ from runwatch.detect.note import Note, notes
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.records import Batch
 
-INTERVALS = 1.5  # times the patience of two intervals between reports: three intervals
 LONGEST = 2.0  # times the longest pause that turned out well
 _STATES = {"JOB_STATE_": "job_stalled", "PIPELINE_STATE_": "pipeline_stuck"}
 _TASK = "TASK_STATE_"
@@ -70,8 +69,9 @@ class Platform:
         self._came = True
         self._last = {"stream": stream, "rank": rank, "line": line, "step": None}
 
-    def tick(self, now: float, patience: float) -> bool:
-        """Time has passed; seconds of a steady clock. Whether it is, or just was, too quiet."""
+    def tick(self, now: float, three: float) -> bool:
+        """Time has passed; seconds of a steady clock, `three` those of the last three intervals
+        between reports. Whether it is, or just was, too quiet."""
         if self._lost:
             return False
         if self._came or self._at is None or not self._running:
@@ -81,7 +81,7 @@ class Platform:
             self._came, self._at, self._silence = False, now, None
             return was
         silence = now - self._at
-        if silence >= max(INTERVALS * patience, LONGEST * self._longest):
+        if silence >= max(three, LONGEST * self._longest):
             self._silence = {"kind": self._running, "at": self._last, "seconds": silence}
         return self._silence is not None
 

@@ -71,11 +71,11 @@ class Detector:
             if segment in clocks:
                 track["clock"] = max(clocks[segment], track["clock"] or clocks[segment])
 
-    def tick(self, now: float, patience: float, *, lives: bool) -> bool:
+    def tick(self, now: float, patience: float, *, lives: bool, three: float = 0.0) -> bool:
         """Time has passed while the run is watched; seconds of a steady clock. Whether it is, or
         just was, too quiet."""
         if self._platform.told:
-            return self._platform.tick(now, patience)
+            return self._platform.tick(now, three)
         return self._live.tick(now, patience, self._longest, lives=lives)
 
     def _longest(self) -> float:

@@ -7,7 +7,7 @@ from runwatch.finding import Finding, State
 from runwatch.parse import Parser
 
 STATES, WORKER = Stream("vertex", None, "vertex"), Stream("workerpool0-0")
-PATIENCE = 120.0  # two intervals of a minute
+THREE = 180.0  # seconds of three intervals of a minute
 
 
 class Bench:
@@ -31,7 +31,7 @@ class Bench:
         until = self.now + seconds
         while self.now < until:
             self.now += 1.0
-            self.detector.tick(self.now, PATIENCE, lives=lives)
+            self.detector.tick(self.now, 0.0, lives=lives, three=THREE)
         return self.detector.findings()
 
 
