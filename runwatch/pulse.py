@@ -39,6 +39,7 @@ class Pulse:
     evidence: str = ""
     _pairs: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_TIMES))
     _by_log: bool = False
+    _furthest: int = -1  # segment and step of the last loss
 
     def feed(self, chunk: Chunk, batch: Batch, now: float) -> None:
         """Take the next batch."""
@@ -62,14 +63,26 @@ class Pulse:
     def _remember(self, batch: Batch) -> None:
         """The losses, and the units of all metrics."""
         points = batch.points
-        losses = numbers(points.column("value"))[says(points.column("quantity"), "loss")]
-        self.losses.extend(losses[-_LOSSES:].tolist())
+        loss = says(points.column("quantity"), "loss")
+        losses = numbers(points.column("value"))[loss]
+        self.losses.extend(losses[self._goes_on(points, loss)][-_LOSSES:].tolist())
         metric: Any = points.column("metric")
         unit: Any = points.column("unit")
         names, units = metric.dictionary.to_pylist(), unit.dictionary.to_pylist()
         told = known(unit.indices)
         codes = (numbers(column.indices)[told].tolist() for column in (metric, unit))
         self.units.update((names[m], units[u]) for m, u in zip(*codes, strict=True))
+
+    def _goes_on(self, points: Any, loss: Any) -> Any:
+        """Which losses come after all before them, so that a step counts once, whatever the number
+        of ranks that tell it; those without a step all do."""
+        placed = known(points.column("step"))[loss]
+        segments = numbers(points.column("segment"))[loss].astype(np.int64)
+        at = (segments << 48) + numbers(points.column("step"))[loss]
+        at = np.where(placed, at, -1)
+        furthest = np.maximum.accumulate(np.concatenate(([self._furthest], at)))
+        self._furthest = int(furthest[-1])
+        return (at > furthest[:-1]) | ~placed
 
     def _time(self, batch: Batch, now: float) -> None:
         """Pairs of time and step, by the log's own clock where it has one."""

@@ -4,7 +4,7 @@ What is computed from what a system tells stands here; where it is read from is 
 `process_local` (here) and `process_remote` (another host, over its shell).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import basename
 from typing import Protocol
@@ -143,27 +143,47 @@ def below(rows: Mapping[int, Row], pid: int) -> list[int]:
 
 
 def logs_of(
-    opened: Mapping[int, Collection[Opened]], pid: int, children: Iterable[int]
-) -> list[str]:
-    """The files to follow, best first.
+    opened: Mapping[int, Collection[Opened]], pid: int, children: Sequence[int],
+    empty: Collection[str] = (),
+) -> list[str]:  # fmt: skip
+    """The files to follow: of three kinds the best that has said anything, else the best.
 
-    What standard output and error lead to; where that is a pipe, what its reader writes (`tee`);
-    then the same of the children, whose logs a launcher may split by rank; else whatever is
-    written that is named like a log.
+    What standard output and error lead to; where that is a pipe, what its reader writes (`tee`).
+    Then the same of the children, whose logs a launcher may split by rank. Then whatever is
+    written that is named like a log. `empty` are files that hold nothing yet.
     """
-    for pids in ([pid], list(children)):
-        found = [
-            path
-            for one in pids
-            for file in sorted(opened.get(one, ()), key=lambda file: file.number)
-            if file.number in (1, 2)
-            for path in _end_of(opened, one, file)
-        ]
-        if found:
-            return list(dict.fromkeys(found))
-    family = [pid, *children]
-    written = [f.path for one in family for f in opened.get(one, ()) if f.writes and _is_file(f)]
-    return list(dict.fromkeys(path for path in written if path.endswith(_LOG_ENDINGS)))
+    own, theirs = _outputs(opened, [pid]), _outputs(opened, children)
+    written = written_by(opened, [pid, *children])
+    named = [path for path in written if path.endswith(_LOG_ENDINGS)]
+    kinds = [own, theirs, [path for path in named if path not in (*own, *theirs)]]
+    found = [kind for kind in kinds if kind]
+    speaking = [kind for kind in found if not set(kind) <= set(empty)]
+    return next(iter([*speaking, *found]), [])
+
+
+def candidates(
+    opened: Mapping[int, Collection[Opened]], pid: int, children: Sequence[int]
+) -> list[str]:
+    """The files of which `logs_of` may choose: whether they are empty has to be known."""
+    found = [*_outputs(opened, [pid]), *_outputs(opened, children)]
+    return list(dict.fromkeys([*found, *written_by(opened, [pid, *children])]))
+
+
+def written_by(opened: Mapping[int, Collection[Opened]], pids: Iterable[int]) -> list[str]:
+    """The files that some processes have open for writing, each once."""
+    paths = [f.path for one in pids for f in opened.get(one, ()) if f.writes and _is_file(f)]
+    return list(dict.fromkeys(paths))
+
+
+def _outputs(opened: Mapping[int, Collection[Opened]], pids: Iterable[int]) -> list[str]:
+    found = [
+        path
+        for one in pids
+        for file in sorted(opened.get(one, ()), key=lambda file: file.number)
+        if file.number in (1, 2)
+        for path in _end_of(opened, one, file)
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _end_of(opened: Mapping[int, Collection[Opened]], pid: int, file: Opened) -> list[str]:

@@ -14,6 +14,7 @@ from runwatch.ingest.process import (
     Process,
     Row,
     below,
+    candidates,
     logs_of,
     named,
     started_of,
@@ -62,7 +63,9 @@ class Local:
 
     def log_files(self, pid: int) -> list[str]:
         """The files that a process logs to."""
-        return logs_of(self._opened(), pid, self._below(pid))
+        opened, below = self._opened(), self._below(pid)
+        empty = [path for path in candidates(opened, pid, below) if not _holds_text(path)]
+        return logs_of(opened, pid, below, empty)
 
     # /proc
 
@@ -211,6 +214,13 @@ class Psutil(Local):
                     opened = Opened(file.fd, file.path, not writes or "+" in mode, writes)
                     found.setdefault(one.pid, []).append(opened)
         return found
+
+
+def _holds_text(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > 0
+    except OSError:
+        return False
 
 
 def local() -> Local:

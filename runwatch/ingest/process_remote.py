@@ -12,6 +12,7 @@ from runwatch.ingest.process import (
     Process,
     Row,
     below,
+    candidates,
     logs_of,
     named,
     started_of,
@@ -24,6 +25,7 @@ from runwatch.ingest.ssh import Host
 _TABLE = "ps -A -o pid= -o ppid= -o stat= -o args="
 _LINK = re.compile(r"l([r-])([w-])\S*\s.*?\s(\d+) -> (.*)")
 _FILES = 64  # of a run, by whose writers its process is looked for
+_MANY = 2_000  # files that are asked about in one go
 _CUT = b"\0\1\0cut\0"
 _SAY_CUT = "printf '\\000\\001\\000cut\\000'"
 
@@ -58,7 +60,11 @@ class RemoteProcesses:
     async def logs(self, process: Process) -> list[str]:
         """The files that it logs to."""
         _, opened, rows = await self._all()
-        return logs_of(opened, process.pid, below(rows, process.pid))
+        children = below(rows, process.pid)
+        asked = [quote(path) for path in candidates(opened, process.pid, children)][:_MANY]
+        script = f'for f in {" ".join(asked)}; do [ -s "$f" ] || printf "%s\\n" "$f"; done'
+        empty = (await self._host.run(script)).decode("utf-8", "surrogateescape").split("\n")
+        return logs_of(opened, process.pid, children, empty)
 
     async def writer(self, paths: Sequence[str]) -> Process | None:
         """The process that has one of these files open for writing: of several, the one that

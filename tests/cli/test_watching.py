@@ -7,6 +7,7 @@ import pty
 import select
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def test_an_anomaly_says_what_to_do() -> None:
 def test_learning_rates_read_as_people_write_them(number: float, text: str) -> None:
     """One digit before the power, no zeros."""
     assert text == lines.value("lr", number)
+
+
+def test_ranks_are_named_that_are_behind_or_silent() -> None:
+    """Not those that are a step behind: they do not write at the same moment."""
+    ranks = (("r0", 0, 43, 0.2), ("r1", 1, 42, 0.1), ("r2", None, 30, 1.0), ("r3", 3, 20, 120.0))
+    assert [
+        "slowest of 4 streams, the first at 43: rank 3 at step 20, r2 at step 30",
+        "silent: rank 3 for 2m",
+    ] == list(lines.ranks(replace(REPORT, ranks=ranks)))
+    assert [] == list(lines.ranks(replace(REPORT, ranks=ranks[:2])))
 
 
 def test_times_and_shares_are_short() -> None:

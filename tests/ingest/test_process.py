@@ -215,6 +215,29 @@ def _table(*rows: tuple[int, int, str]) -> dict[int, Row]:
     return {pid: Row(pid, parent, "S", command) for pid, parent, command in rows}
 
 
+def test_a_log_of_its_own_is_followed_where_the_output_holds_nothing(
+    machine: Machine, tmp_path: Path
+) -> None:
+    """Logging to a file, and standard output led to another that stays empty."""
+    log = tmp_path / "a run.log"
+    code = "import sys, time; f = open(sys.argv[1], 'a', 1); f.write('step 1\\n'); time.sleep(60)"
+    with (tmp_path / "out.log").open("w") as out:
+        process = subprocess.Popen([sys.executable, "-c", code, str(log)], stdout=out, stderr=out)
+    try:
+        while not log.exists() or not log.stat().st_size:
+            assert process.poll() is None
+
+        async def ask() -> None:
+            async with machine() as processes:
+                found = await processes.find(pid=process.pid)
+                assert [str(log)] == await processes.logs(found)
+
+        asyncio.run(ask())
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_a_name_finds_what_started_the_others() -> None:
     """A word counts before a part of one; ourselves and our shell have the name too."""
     rows = _table(
@@ -246,6 +269,9 @@ def test_the_best_files_come_first() -> None:
     assert ["/r/out.txt"] == logs_of({5: [terminal, own], 6: [out]}, 5, [6])
     assert ["/r/train.log"] == logs_of({5: [terminal, read, gone], 6: [own]}, 5, [6])
     assert [] == logs_of({5: [terminal]}, 5, [])
+    quiet = ["/r/out.txt", "/r/err.txt"]
+    assert ["/r/train.log"] == logs_of({5: [own, error, out]}, 5, [], quiet)
+    assert quiet == logs_of({5: [own, error, out]}, 5, [], [*quiet, "/r/train.log"])
 
 
 def test_the_name_of_a_program_may_hold_anything() -> None:

@@ -278,6 +278,16 @@ def test_progress_beyond_the_failure_restores_the_budget() -> None:
     assert not bench.watch.over
 
 
+def test_a_step_counts_once_in_the_curve_however_many_ranks_tell_it() -> None:
+    """In whatever order they come; a run that starts again goes back."""
+    bench = Bench()
+    for rank in (0, 1):
+        text = "".join(f"step {i}/100 | loss {i + rank / 10}\n" for i in range(1, 11)).encode()
+        bench.watch.take(Chunk(Stream(f"rank_{rank}.log", rank), text, 0))
+    assert tuple(range(1, 11)) == bench.watch.peek().losses
+    assert [10, 10] == [step for _, _, step, _ in bench.watch.peek().ranks]
+
+
 def test_nothing_else_is_done_while_something_is_under_way() -> None:
     """Another host may take its time: one try is one, and it counts from when it is over."""
     process = Trainer(slow=True)

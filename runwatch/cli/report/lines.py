@@ -244,11 +244,12 @@ def ranks(event: Progressed) -> Iterator[str]:
     """The slowest ranks and the silent ones, where there are several streams."""
     if len(event.ranks) < 2:
         return
-    steps = [step for _, _, step, _ in event.ranks if step is not None]
-    if steps and min(steps) < max(steps):
-        behind = sorted((r for r in event.ranks if r[2] is not None), key=lambda r: r[2] or 0)
-        named = ", ".join(f"{_rank(r)} at step {r[2]}" for r in behind[:_SLOWEST])
-        yield f"slowest of {len(event.ranks)} streams: {named}"
+    known = [(r[2], _rank(r)) for r in event.ranks if r[2] is not None]
+    furthest = max((step for step, _ in known), default=0)
+    behind = sorted(one for one in known if one[0] < furthest - 1)  # one step behind is chance
+    if behind:
+        named = ", ".join(f"{who} at step {step}" for step, who in behind[:_SLOWEST])
+        yield f"slowest of {len(event.ranks)} streams, the first at {furthest}: {named}"
     silent = sorted((r for r in event.ranks if r[3] > _SILENT), key=lambda r: -r[3])
     if silent:
         named = ", ".join(f"{_rank(r)} for {span(r[3])}" for r in silent[:_SLOWEST])

@@ -20,8 +20,10 @@ _TRAINERS = ("torchrun", "deepspeed", "accelerate", "train", "finetune", "pretra
 def offers(store: "Store | None") -> list[tuple[str, str]]:
     """Targets and why each is offered: logs of running trainings, logs that grow, known runs."""
     found = [*_running(), *_growing(Path.cwd()), *_known(store)]
-    return list({os.path.realpath(target): (target, why) for target, why in reversed(found)}
-                .values())[::-1]  # fmt: skip
+    first: dict[str, tuple[str, str]] = {}
+    for target, why in found:
+        first.setdefault(os.path.realpath(target), (target, why))
+    return list(first.values())
 
 
 def ask(found: list[tuple[str, str]]) -> str:
