@@ -51,6 +51,7 @@ OTHER_HEAD = 1 << 40  # a table header that no template knows
 
 STAGED_WIDTH = 4  # template or -1, address, address behind, number of line ends before it
 POINT_WIDTH, OUT_WIDTH, OUT_VALUES_WIDTH, TALLY_WIDTH = 5, 6, 4, 7
+NEXTS = 4  # templates that followed a template lately, the last one first
 MAX_SLOTS = 256  # values of a line
 MAX_FILLING = 300  # bytes of a bar
 MAX_RANK = 65536

@@ -32,6 +32,7 @@ from runwatch.kernels.layout import (
     M_TEMPLATES,
     M_VALUES,
     MAX_FILLING,
+    NEXTS,
     NUMBER,
     OP_WIDTH,
     OPS,
@@ -213,6 +214,17 @@ def known(at, end, given, values):
 
 
 @njit(**PART)
+def _put_first(row, place, t):
+    """Put a number in front of a row of them, in place of the one that stood there or at its
+    end."""
+    place = min(place, NEXTS - 1)
+    while place > 0:
+        put_whole(row + 8 * place, whole_at(row + 8 * place - 8))
+        place -= 1
+    put_whole(row, t)
+
+
+@njit(**PART)
 def match(at, limit, given):
     """Stage the texts that begin between two addresses; the address behind the last one staged.
 
@@ -234,15 +246,20 @@ def match(at, limit, given):
             continue
         value = values + 8 * used
         behind, t = np.int64(0), np.int64(-1)
-        if last >= 0:
-            t = whole_at(nexts + 8 * last)
-            if t >= 0:
-                behind = fitted(at, templates + 8 * WIDTH * t, ops, blocks, value)
+        near, tried = nexts + 8 * NEXTS * last, np.int64(0)
+        while last >= 0 and tried < NEXTS:
+            t = whole_at(near + 8 * tried)
+            if t < 0:
+                break
+            behind = fitted(at, templates + 8 * WIDTH * t, ops, blocks, value)
+            if behind:
+                break
+            tried += 1
         if behind == 0:
             behind = text_end(at, whole_at(given + 8 * M_END))
             t = known(at, behind, given, value)
-            if t >= 0 and last >= 0:
-                put_whole(nexts + 8 * last, t)
+        if last >= 0 and t >= 0 and (tried > 0 or whole_at(near) < 0):
+            _put_first(near, tried, t)
         row = staged + 8 * STAGED_WIDTH * count
         put_whole(row, t)
         put_whole(row + 8, at)

@@ -20,7 +20,7 @@ class Stage:
     def __init__(self) -> None:
         self.texts = np.empty((_ROOM, layout.STAGED_WIDTH), np.int64)
         self._values = np.empty(_VALUES)
-        self._nexts = np.empty(0, np.int64)
+        self._nexts = np.empty((0, layout.NEXTS), np.int64)
         self.given = np.zeros(layout.M_WIDTH, np.int64)
         self.given[layout.M_LAST] = -1
         self.address = int(self.given.ctypes.data)
@@ -33,7 +33,7 @@ class Stage:
             return
         self._known = program.templates.used
         if len(self._nexts) < len(program.templates.rows):
-            nexts = np.full(len(program.templates.rows), -1, np.int64)
+            nexts = np.full((len(program.templates.rows), layout.NEXTS), -1, np.int64)
             nexts[: len(self._nexts)] = self._nexts
             self._nexts = nexts
         tables = (
