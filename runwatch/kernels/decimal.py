@@ -45,7 +45,7 @@ def _powers_of_five() -> np.ndarray:
 _FIVES = _powers_of_five()
 _TENS = np.array([10.0**n for n in range(23)])
 _WHOLE_TENS = np.array([10**n for n in range(9)], np.uint64)
-_ONE = np.uint64(1)
+_ONE, _EIGHT = np.uint64(1), np.uint64(8)
 _EXACT = np.uint64(1 << 53)  # a double tells all whole numbers below apart
 _ZEROS = np.uint64(0x3030303030303030)
 _SEVENTY_SIX = np.uint64(0x7676767676767676)
@@ -168,18 +168,23 @@ def number_at(address, result):
         return np.int64(0)
     if whole > 8:
         return _long_number_at(first, negative, result)
-    mantissa = digit_value(word_at(first), whole)
-    value = np.float64(mantissa)
+    word = word_at(first)
     mark = byte_at(first + whole)
     if mark == 46:
         behind = trailing_zeros(odd & (odd - _ONE))
         digits = behind - whole - 1
         if digits > 8:
             return _long_number_at(first, negative, result)
-        if digits:
+        if digits == 0:
+            value = np.float64(digit_value(word, whole))
+        else:
             end = behind
-            more = digit_value(word_at(first + whole + 1), digits)
-            mantissa = mantissa * _WHOLE_TENS[digits] + more
+            if behind <= 8:  # close the gap
+                low = (_ONE << np.uint64(8 * whole)) - _ONE
+                mantissa = digit_value((word & low) | ((word >> _EIGHT) & ~low), behind - 1)
+            else:
+                more = digit_value(word_at(first + whole + 1), digits)
+                mantissa = digit_value(word, whole) * _WHOLE_TENS[digits] + more
             mark = byte_at(first + end)
             if (mark | 32) == 101:
                 return _raised_at(first + end, mantissa, -digits, negative, result)
@@ -187,8 +192,11 @@ def number_at(address, result):
                 value = scaled(mantissa, -digits)
             else:
                 value = np.float64(mantissa) / _TENS[digits]
-    elif (mark | 32) == 101:
-        return _raised_at(first + end, mantissa, np.int64(0), negative, result)
+    else:
+        mantissa = digit_value(word, whole)
+        if (mark | 32) == 101:
+            return _raised_at(first + end, mantissa, np.int64(0), negative, result)
+        value = np.float64(mantissa)
     put_double(result, -value if negative else value)
     return first + end
 
