@@ -49,6 +49,7 @@ class Treatment:
     allowed: Allowed = field(default_factory=Allowed)
     body: Body | None = None
     settle: float = 30.0
+    patience: float = 30.0  # seconds of silence after which a stall has no hope yet
     process: Process | None = None
     own: Ending | None = None
     stop: str = ""
@@ -253,7 +254,8 @@ class Treatment:
         silent = now - course.heard
         since = self._stalled.setdefault(stall.id, silent)
         if self.process is None:
-            if silent > HOPELESS * max(since, self.settle):
+            least = self.patience if stall.kind == "stalled" else self.settle
+            if silent > HOPELESS * max(since, least):
                 self.stop = _person(stall.kind)
             return
         chosen = remedy(stall, self.process, self._budget, self._may) if self.body else None

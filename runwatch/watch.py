@@ -64,11 +64,12 @@ class Watch:
         self.pulse, self.recent, self.standing = Pulse(), Recent(), Standing()
         self.treatment = Treatment(
             self.target, self.analysis, self.standing, self.clock, self.allowed, self.body,
-            self.settle,
+            self.settle, 2 * self.cadence.most,
         )  # fmt: skip
         self._ending = GOES_ON
         self._ending_since = self._heard = self._evaluated = self._looked = self._due = now
         self._dirty, self._cost = False, 0.0
+        self._two = 2 * self.cadence.interval  # as the pace was when silence began: it gets slower
         self._glance = Glance()
         self._closed: set[str] = set()
         self._notes: list[str] = []
@@ -87,6 +88,7 @@ class Watch:
             return
         batch = self.analysis.take(chunk)
         self._heard, self._dirty = self.steady(), True
+        self._two = 2 * self.cadence.interval
         self.recent.feed(chunk, batch.first_line)
         self.pulse.feed(chunk, batch, self._heard)
 
@@ -187,8 +189,8 @@ class Watch:
 
     def _pass(self, now: float) -> bool:
         """Tell that time has passed; whether findings may differ now."""
-        pace = self.cadence
-        return self.analysis.tick(now, 2 * pace.interval, lives=self._lives, three=pace.three)
+        three = self.cadence.three
+        return self.analysis.tick(now, self._two, lives=self._lives, three=three)
 
     def _treat(self, now: float) -> list[Event]:
         """What the state of things asks for, the end included."""

@@ -51,8 +51,17 @@ def test_a_report_has_two_lines() -> None:
 
 def test_a_remote_report_names_its_host() -> None:
     """`[user@host]` before everything; several local targets name themselves."""
-    far = Noted("me@gpu-box:~/runs/7/train.log", AT, "Connecting to me@gpu-box...")
-    assert "[me@gpu-box] [10:03:01] Connecting to me@gpu-box...\n" == shown(far)
+    for name, who in (
+        ("me@gpu-box:~/runs/7/train.log", "[me@gpu-box] "),
+        ("ssh://me@gpu-box:2222/runs/7/train.log", "[me@gpu-box] "),
+        ("gpu-box:/runs/7/train.log", "[gpu-box] "),
+        ("me@gpu-box:22 --proc train.py", "[me@gpu-box] "),
+        ("gpu-box --pid 7", "[gpu-box] "),
+        ("--wandb a/b/c", ""),
+        ("--proc train.py", ""),
+        ("logs/a --b", ""),
+    ):
+        assert f"{who}[10:03:01] Connecting...\n" == shown(Noted(name, AT, "Connecting..."))
     near = Noted("train.log", AT, "rotated")
     assert "[train.log] [10:03:01] rotated\n" == shown(near, several=True)
 

@@ -288,6 +288,19 @@ def test_a_step_counts_once_in_the_curve_however_many_ranks_tell_it() -> None:
     assert [10, 10] == [step for _, _, step, _ in bench.watch.peek().ranks]
 
 
+def test_a_stall_is_told_by_the_pace_that_reports_had_when_silence_began() -> None:
+    """They get rarer while nothing comes, and the news must not recede with them."""
+    bench = Bench(Trainer())
+    for first in range(1, 42, 2):
+        bench.say(*steps(first, first + 1))
+        bench.baseline() if first == 1 else bench.after(10)
+    pace = bench.watch.cadence.interval
+    events = bench.after(2 * pace - 11)
+    assert "stalled" not in [event.finding.kind for event in of(Found, events)]
+    events = bench.after(12)
+    assert ["stalled"] == [event.finding.kind for event in of(Found, events)]
+
+
 def test_nothing_else_is_done_while_something_is_under_way() -> None:
     """Another host may take its time: one try is one, and it counts from when it is over."""
     process = Trainer(slow=True)

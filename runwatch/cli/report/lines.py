@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from functools import singledispatchmethod
+from functools import lru_cache, singledispatchmethod
 from typing import TextIO
 
 from runwatch.cli.report.cloud import course, heading
@@ -12,10 +12,12 @@ from runwatch.cli.report.table import brief
 from runwatch.cli.report.text import clean, paint, shorten, wrap
 from runwatch.cli.report.units import percent, seconds, span, value
 from runwatch.cli.words.environment import width
+from runwatch.errors import UsageError
 from runwatch.event import Acted, Acting, Began, Ended, Event, Found, Noted, Progressed, Turned
 from runwatch.finding import State
 from runwatch.ingest.process import Process
 from runwatch.judgement import rule
+from runwatch.target import account_of
 from runwatch.vitals import Gpu
 
 _NAMED = ("loss", "lr", "grad_norm", "eval_loss", "accuracy", "reward")
@@ -260,10 +262,13 @@ def _rank(one: tuple[str, int | None, int | None, float]) -> str:
     return clean(one[0]) if one[1] is None else f"rank {one[1]}"
 
 
+@lru_cache(256)
 def host_of(target: str) -> str:
-    """`user@host` of a remote target, else nothing."""
-    before, colon, _ = target.partition(":")
-    return clean(before) if colon and "@" in before and "/" not in before else ""
+    """`user@host` of a target on another host, else nothing."""
+    try:
+        return clean(account_of(target))
+    except UsageError:
+        return ""
 
 
 Show = Callable[[Event], None]
