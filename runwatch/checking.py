@@ -24,7 +24,7 @@ from runwatch.redact import redact
 from runwatch.review import Review, Reviewer, ask, question
 from runwatch.run_id import run_id
 from runwatch.stopping import KILL, NONE, act, announced
-from runwatch.target import FILES, Kind, Target
+from runwatch.target import FILES, VERTEX, Kind, Target, vertex_page
 
 if TYPE_CHECKING:
     from runwatch.store import Store
@@ -288,6 +288,8 @@ def address_of(target: Target, pages: str = PAGES) -> str:
     if target.kind is Kind.WANDB:
         entity, project, run = target.path.split("/")
         return f"{pages.rstrip('/')}/{entity}/{project}/runs/{run}"
+    if target.kind in VERTEX:
+        return vertex_page(target.path)
     if target.kind is Kind.MLFLOW:
         return f"run {target.path} at {target.service}"
     local = target.kind in FILES

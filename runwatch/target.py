@@ -201,6 +201,14 @@ class Target:
         return self.text
 
 
+def vertex_page(path: str) -> str:
+    """The address of the page of a job of Vertex AI, by its full name."""
+    _, project, _, region, kind, job = path.split("/", 5)
+    what = "training" if kind == "customJobs" else "pipelines/runs"
+    where = f"https://console.cloud.google.com/vertex-ai/locations/{region}/{what}"
+    return f"{where}/{job}?project={project}"
+
+
 def _address(text: str) -> str:
     """`host` or `host:port`, `http://` in front of one on this machine that speaks plain text."""
     if not text:

@@ -45,6 +45,13 @@ class Tracked:
         return self.ending is not None
 
     @property
+    def said(self) -> Ending | None:
+        """How the run ended; that it goes on, too, where the platform that runs it says so."""
+        if self.ending is None and self.cloud is not None and not self.cloud.over:
+            return Ending(TerminalState.RUNNING, f"{self.title} is {self.state}", settled=True)
+        return self.ending
+
+    @property
     def exit_code(self) -> int | None:
         """0 for a run that finished; a service knows no others."""
         done = self.ending is not None and self.ending.state is TerminalState.SUCCEEDED
@@ -72,7 +79,8 @@ class Service(Protocol):
 
     Each raises UnreachableError where there is no answer or none without logging in again,
     InputError where the service knows no such run, UsageError where the client library is missing.
-    A service may have more to say: `behind`, why not all that was logged could be asked for, ""
+    `title` may be another once it has looked: what a name stood for. A service may have more to
+    say: `behind`, why not all that was logged could be asked for, ""
     where it could; `notes`, words for people; `fresh()`, whether it knows of something new;
     `close()`, to let go of what it holds open.
     """
@@ -118,10 +126,10 @@ class _Place:
 
 
 class Places:
-    """Where a reader is in the streams of a run."""
+    """Where a reader is in the streams of a run; `title` is what the run was called then."""
 
     def __init__(self, service: Service, kind: str, cursors: Mapping[str, Cursor]) -> None:
-        self._title, self._kind = service.title, kind
+        self.title, self._kind = service.title, kind
         self._first = getattr(service, "first", HISTORY)
         self._places: dict[str, _Place] = {}
         self._last = self._place(Page(b"", {}, self._first))
@@ -132,7 +140,7 @@ class Places:
         over with all: what was seen of one says what was seen of the run."""
         for name, cursor in cursors.items():
             told = _told(cursor)
-            if told.get("run") != self._title:
+            if told.get("run") != self.title:
                 continue
             if told.get("at") != cursor.offset or not isinstance(told.get("seen"), dict):
                 self._places = {self._first: _Place(Stream(self._first, None, self._kind))}
@@ -176,7 +184,7 @@ class Places:
 
     def _identity(self, place: _Place) -> str:
         """Says which run it is, and what was seen of it up to here."""
-        told: dict[str, Any] = {"run": self._title, "at": place.offset, "seen": place.seen}
+        told: dict[str, Any] = {"run": self.title, "at": place.offset, "seen": place.seen}
         if place.stream.kind != self._kind:
             told |= {"kind": place.stream.kind, "rank": place.stream.rank}
         return json.dumps(told)
@@ -218,9 +226,10 @@ class Tracker:
         Raises UnreachableError where it does not answer, in the middle, too: what a run says is
         not known then.
         """
+        self.said = self._service.look().said  # which tells what a run is called, too
         self._places = places = Places(self._service, self._kind, cursors)
         for left in reversed(range(_TRIES)):
-            self.said = self._service.look().ending
+            self.said = self._service.look().said
             for page in self._service.pages(places.seen):
                 yield places.after(page)
             behind = getattr(self._service, "behind", "")

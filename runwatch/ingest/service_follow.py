@@ -11,7 +11,7 @@ from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import UnreachableError
 from runwatch.ingest.following import Following, Reach
 from runwatch.ingest.service import Page, Places, Service, Tracked, kind_of, service_of
-from runwatch.judgement import Ending, TerminalState
+from runwatch.judgement import Ending
 from runwatch.target import Target
 from runwatch.vitals import CloudJob
 
@@ -78,10 +78,7 @@ class Tracking:
     @property
     def said(self) -> Ending | None:
         """How the run ended, by the service's word; a platform's word that it goes on counts."""
-        job = self.job
-        if job is not None and job.ending is None and job.cloud is not None and not job.cloud.over:
-            return Ending(TerminalState.RUNNING, f"{job.title} is {job.state}", settled=True)
-        return None if job is None else job.ending
+        return None if self.job is None else self.job.said
 
     async def look(self) -> Tracked:
         """The run as it was seen last, as who stands beside the log wants it."""
@@ -91,6 +88,7 @@ class Tracking:
     async def chunks(self, cursors: Mapping[str, Cursor], *, quiet: float) -> AsyncIterator[Chunk]:
         """What the service has behind the cursors, and whatever is logged from now on."""
         self._places, pause = Places(self._service, self._kind, cursors), self._turn
+        self._cursors = cursors
         while not self._closed.is_set():
             try:
                 async for chunk in self._asked(quiet):
@@ -114,6 +112,8 @@ class Tracking:
             else:
                 job = step
                 self._cloud = job.cloud
+                if self._service.title != self._places.title:
+                    self._places = Places(self._service, self._kind, self._cursors)
         pages = self._service.pages(self._places.seen)
         while not self._closed.is_set():
             page: Page | None = None

@@ -13,7 +13,7 @@ from typing import Any
 
 OVERLAP = 60_000_000_000  # ns that are asked for again
 _AT_ONCE = 10_000_000_000  # ns within which what is received is told by an open stream
-_REMEMBERED = 2_000  # entries of a stream that its cursor knows by their ids
+_REMEMBERED = 1_000  # entries of a stream that its cursor knows by their ids
 # Numbers that a logger writes of itself: beside a message they say nothing of the training.
 _OF_LOGGERS = frozenset(
     ("created", "levelno", "lineno", "line", "msecs", "pid", "process", "process_id",

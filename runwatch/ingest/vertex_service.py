@@ -12,7 +12,7 @@ from runwatch.ingest.vertex_job import Described, described_job, described_pipel
 from runwatch.ingest.vertex_log import Journal, lines_of, stamp
 from runwatch.ingest.vertex_tail import Tail
 from runwatch.judgement import Ending
-from runwatch.target import Kind, Target
+from runwatch.target import Kind, Target, vertex_page
 
 STATES = "vertex"
 """The stream that tells of states, and its kind."""
@@ -72,7 +72,8 @@ class Service:
         if job.cloud.over and self._over < 0:
             self._over = now
         name = job.cloud.name
-        return Tracked(self.title, job.cloud.state, self._ending(job), name, self._url, job.cloud)
+        page = vertex_page(self._path)
+        return Tracked(self.title, job.cloud.state, self._ending(job), name, page, job.cloud)
 
     def _ending(self, job: Described) -> Ending | None:
         """How it ended, once what it wrote last has had the time to arrive."""
@@ -89,12 +90,6 @@ class Service:
         why = f": {job.error.splitlines()[0]}" if job.error else ""
         return Ending(state, f"Vertex AI says {job.cloud.state}{why}", settled=True)
 
-    @property
-    def _url(self) -> str:
-        what = "pipelines/runs" if self._is_pipeline else "training"
-        where = f"https://console.cloud.google.com/vertex-ai/locations/{self._region}"
-        return f"{where}/{what}/{self._id}?project={self._project}"
-
     def _described(self) -> Described:
         get = self._api.pipeline if self._is_pipeline else self._api.custom_job
         try:
@@ -104,6 +99,7 @@ class Service:
                 raise
             job = self._named()
         self._path, self._id, self._exact = job.name, job.name.rsplit("/", 1)[-1], True
+        self.title = f"Vertex AI {self._what} {self._id}"
         return described_pipeline(job) if self._is_pipeline else described_job(job)
 
     def _named(self) -> Any:

@@ -177,11 +177,17 @@ def test_a_pipeline_that_ended_is_read_at_once(server: vertex.Server, tmp_path: 
     )  # fmt: skip
     server.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"] = job
     server.log(*steps(1, 101, job="71"), vertex.entry("Training finished", 101, job="71"))
-    words = ["watch", "--vertex-pipeline", PIPELINE, *at(server), "--once", "--no-store"]
-    done = runwatch(*words, cwd=tmp_path)
-    assert "Terminal state:   RUNNING" in done.stdout
+    words = ["--vertex-pipeline", PIPELINE, *at(server), "--no-store"]
+    for command in (["watch", "--once"], ["scan"]):
+        done = runwatch(*command, *words, cwd=tmp_path)
+        assert "Terminal state:   RUNNING" in done.stdout
     vertex.end(job, "SUCCEEDED", 3 * 3600 + 720)
-    done = runwatch(*words, cwd=tmp_path)
+    done = runwatch("scan", *words, "--json", cwd=tmp_path)
+    (run,) = json.loads(done.stdout)["runs"]
+    assert (0, "SUCCEEDED", "GO", 100) == (
+        done.returncode, run["terminal_state"], run["decision"], run["steps"]["last"],
+    )  # fmt: skip
+    done = runwatch("watch", "--once", *words, cwd=tmp_path)
     assert 0 == done.returncode
     for line in (
         f"Pipeline: my-llm-pipeline ({vertex.PARENT}/pipelineJobs/{PIPELINE})",

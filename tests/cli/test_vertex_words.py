@@ -94,6 +94,11 @@ def test_the_project_is_that_of_whoever_says_it_first(
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "said")
     assert [f"projects/said/{WHERE}/4"] == named("--vertex-training", "4")
     assert [f"projects/p/{WHERE}/4"] == named("--vertex-training", "4", "--project", "p")
+    done = subprocess.run(
+        [sys.executable, "-m", "runwatch", "check", "--vertex-training", "4", "--install-timer"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert "--project=said" in done.stderr  # a timer has another environment
 
 
 @pytest.mark.parametrize(

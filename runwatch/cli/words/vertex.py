@@ -49,6 +49,7 @@ def vertex(options: argparse.Namespace, beside: "Target | None") -> "list[Target
     for kind, job in named:
         if not job.startswith(("projects/", "https://")):
             found = found or project(options.project)
+            options.project = found  # a timer has neither this environment nor these settings
         targets.append(Target.of_vertex(
             kind, job, project=found or options.project, region=options.region or REGION,
             vertex=options.vertex_endpoint, logging=options.logging_endpoint, beside=beside,
