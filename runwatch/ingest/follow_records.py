@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.ingest import records
@@ -75,6 +76,21 @@ class Translated:
     def reach(self) -> Reach:
         """Whether the source answers."""
         return self._inner.reach
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was there has been given."""
+        return getattr(self._inner, "settled", True)
+
+    @property
+    def host(self) -> Any:
+        """The host that the files are on, None for this machine."""
+        return getattr(self._inner, "host", None)
+
+    @property
+    def paths(self) -> list[str]:
+        """Where the files of another host lie there."""
+        return getattr(self._inner, "paths", [])
 
     @property
     def events(self) -> list[str]:

@@ -25,9 +25,13 @@ def kind_of(path: str) -> str:
         found = format_at(path)
     except OSError:
         return ""
+    return found or kind_by_name(path)
+
+
+def kind_by_name(path: str) -> str:
+    """ "table" for what is named like one, else ""."""
     name = basename(path).lower()
-    is_table = any(fnmatch(name, pattern) for pattern in known()["kept"]["tables"])
-    return found or ("table" if is_table else "")
+    return "table" if any(fnmatch(name, p) for p in known()["kept"]["tables"]) else ""
 
 
 def lasting(name: str) -> str:

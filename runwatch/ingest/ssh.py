@@ -42,10 +42,11 @@ def open_following(
 
     A `host` that is given is shared: it is not closed with the source.
     """
+    from runwatch.ingest.follow_records import Translated
     from runwatch.ingest.ssh_follow import Remote
 
     own = host is None
-    return Remote(target, host or Host.of(target, clock=clock), clock=clock, own=own)
+    return Translated(Remote(target, host or Host.of(target, clock=clock), clock=clock, own=own))
 
 
 def library() -> Any:

@@ -14,9 +14,18 @@ from shlex import quote
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import InputError, RunwatchError
 from runwatch.ingest.following import Reach
+from runwatch.ingest.kinds import kind_by_name
 from runwatch.ingest.order import reading_order
 from runwatch.ingest.ranks import bare, ranks
-from runwatch.ingest.sniff import SAMPLE, closed_folder, looks_binary, passed_over
+from runwatch.ingest.records import FORMATS as RECORDS
+from runwatch.ingest.records import HEAD, format_of
+from runwatch.ingest.sniff import (
+    SAMPLE,
+    closed_folder,
+    is_one_document,
+    looks_binary,
+    passed_over,
+)
 from runwatch.ingest.ssh import Host, Shell
 from runwatch.ingest.ssh_file import FORMATS, Look, RemoteTail, looks
 from runwatch.ingest.ssh_tail import Asking
@@ -193,15 +202,18 @@ class Remote:
         new = [path for path in new if path not in self._tails and path not in self._passed]
         logs = [path for path in new if kind == b"file" or self._may_be_log(path, new)]
         self._passed |= set(new) - set(logs)
-        logs = [path for path in logs if kind == b"file" or await self._is_log(shell, path)]
+        kinds = {path: await self._kind(shell, path, named=kind == b"file") for path in logs}
+        logs = [path for path in logs if kinds[path] is not None]
         self._searched = True
         logs.sort(key=lambda path: reading_order(self._name(path)))
         named = [*self._tails, *logs]
         told = ranks([self._around(path) for path in named])[len(self._tails) :]
         for path, rank in zip(logs, told, strict=True):
             name = self._name(path)
-            stream = Stream(name, rank)
-            self._tails[path] = RemoteTail(stream, path, self._cursors.get(name))
+            what = kinds[path] or ""
+            # A place in the lines of records is none in their bytes: they are read from the start.
+            cursor = None if what in RECORDS else self._cursors.get(name)
+            self._tails[path] = RemoteTail(Stream(name, rank, what), path, cursor)
 
     def _root_for(self, kind: str) -> str:
         if self._given:
@@ -235,9 +247,13 @@ class Remote:
         begun = self._name(elder) in self._cursors and name not in self._cursors
         return elder not in self._tails and not begun
 
-    async def _is_log(self, shell: Shell, path: str) -> bool:
+    async def _kind(self, shell: Shell, path: str, *, named: bool) -> str | None:
+        """The kind of a stream by how the file begins, "" for a log; None where it is passed over,
+        as no file is that was named itself."""
         head = await shell.ask(f"head -c {SAMPLE} {quote(path)}")
-        if looks_binary(head):
+        if found := format_of(head[:HEAD]):
+            return found
+        if not named and (looks_binary(head) or is_one_document(path, head)):
             self._passed.add(path)
-            return False
-        return True
+            return None
+        return kind_by_name(path)

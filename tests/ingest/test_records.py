@@ -6,6 +6,8 @@ import math
 import re
 import shutil
 import struct
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,14 +17,20 @@ from runwatch.errors import InputError
 from runwatch.ingest import Skipped, open_source
 from runwatch.ingest.file import Files, LogFile, format_at
 from runwatch.ingest.follow import open_following
+from runwatch.ingest.follow_records import Translated
+from runwatch.ingest.following import Following
+from runwatch.ingest.identity import cksum
 from runwatch.ingest.records import format_of
+from runwatch.ingest.ssh_follow import Remote
 from runwatch.ingest.tfrecord import is_framed, masked_crc
 from runwatch.ingest.wire import fields
-from runwatch.target import Target
+from runwatch.target import Kind, Target
 from tests.ingest import recorded
 from tests.ingest.following import Reader
 from tests.ingest.logs import cursors_after, read
+from tests.ingest.server import Server
 
+Follows = Callable[[Path], Following]
 SCALARS = [
     (tag, math.nan if step == 70 and tag == "train/loss" else value + step / 4, step)
     for step in range(80)
@@ -50,6 +58,21 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         shutil.copy(kept, path)
     assert request.param == format_at(str(path))
     return path
+
+
+@pytest.fixture(params=["here", "ssh"])
+def follows(request: pytest.FixtureRequest) -> Follows:
+    """What follows a path, on this machine or over SSH on another host."""
+    if request.param == "here":
+        return lambda path: open_following(Target.parse(str(path)))
+    pytest.importorskip("asyncssh")
+    server: Server = request.getfixturevalue("server")
+
+    def there(path: Path) -> Following:
+        target = Target(Kind.SSH, f"gpu-box:{path}", str(path), "gpu-box")
+        return Translated(Remote(target, server.host()))
+
+    return there
 
 
 def source_of(path: Path, size: int = 1 << 22) -> Files:
@@ -106,7 +129,9 @@ def test_what_is_cut_off_is_told_and_the_rest_is_read(stored: Path) -> None:
     assert "not complete" in skipped.reason
 
 
-def test_a_followed_file_gives_what_it_gives_at_rest(stored: Path, tmp_path: Path) -> None:
+def test_a_followed_file_gives_what_it_gives_at_rest(
+    stored: Path, tmp_path: Path, follows: Follows
+) -> None:
     """It grows byte by byte, torn records wait, and a second reader goes on where one stopped."""
     whole, data = read(source_of(stored))["record"], stored.read_bytes()
     live = tmp_path / "live"
@@ -114,8 +139,7 @@ def test_a_followed_file_gives_what_it_gives_at_rest(stored: Path, tmp_path: Pat
     live.write_bytes(data[:half])
 
     async def follow() -> bytes:
-        name = Target.parse(str(live))
-        async with Reader(open_following(name)) as reader:
+        async with Reader(follows(live)) as reader:
             if half < len(data):
                 await reader.until(lambda: len(reader.whole("live")) > len(whole) // 4)
                 with live.open("ab", 0) as out:
@@ -125,12 +149,20 @@ def test_a_followed_file_gives_what_it_gives_at_rest(stored: Path, tmp_path: Pat
             before, cursors = reader.whole("live"), reader.cursors
         with live.open("ab") as out:
             out.write(data[half + 300 :])
-        async with Reader(open_following(name), cursors) as reader:
+        async with Reader(follows(live), cursors) as reader:
             await reader.until(lambda: len(before + reader.whole("live")) >= len(whole))
             await reader.turns(1)
             return before + reader.whole("live")
 
     assert whole == asyncio.run(follow())
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 4096])
+def test_the_head_of_a_file_elsewhere_is_told_by_its_cksum(size: int) -> None:
+    """The same sum as the program of every POSIX system."""
+    data = bytes(range(256)) * 16
+    told = subprocess.run(["cksum"], input=data[:size], capture_output=True, check=True).stdout
+    assert [cksum(data[:size]), size] == [int(word) for word in told.split()]
 
 
 def test_a_scan_and_a_watch_share_their_place(stored: Path) -> None:
@@ -239,13 +271,13 @@ def csv(columns: int, first: int, last: int) -> str:
     return "".join(f"0,{step},{step / 8}" + "," * columns + "\n" for step in range(first, last))
 
 
-def followed_table(path: Path, *texts: tuple[str, int]) -> tuple[bytes, int]:
+def followed_table(follows: Follows, path: Path, *texts: tuple[str, int]) -> tuple[bytes, int]:
     """What a table gives that is written anew as these texts one after the other, each until so
     many lines came; and how often it started over."""
 
     async def follow() -> tuple[bytes, int]:
         path.write_text(texts[0][0])
-        async with Reader(open_following(Target.parse(str(path)))) as reader:
+        async with Reader(follows(path)) as reader:
             for text, count in texts:
                 if path.read_text() != text:
                     path.write_text(text)
@@ -258,20 +290,20 @@ def followed_table(path: Path, *texts: tuple[str, int]) -> tuple[bytes, int]:
     return asyncio.run(follow())
 
 
-def test_a_table_that_gets_a_column_goes_on(tmp_path: Path) -> None:
+def test_a_table_that_gets_a_column_goes_on(tmp_path: Path, follows: Follows) -> None:
     """Written anew with all its rows, it gives the new heading and the new rows only."""
     one, two = "epoch,step,loss\n" + csv(0, 0, 40), "epoch,step,loss,acc\n" + csv(1, 0, 40)
     more = "0,40,,0.5\n0,41,5.1,\n"
-    text, lives = followed_table(tmp_path / "metrics.csv", (one, 41), (two + more, 44))
+    text, lives = followed_table(follows, tmp_path / "metrics.csv", (one, 41), (two + more, 44))
     assert (0, one + "epoch,step,loss,acc\n" + more + "last,row\n") == (lives, text.decode())
 
 
-def test_another_table_under_the_same_name_starts_over(tmp_path: Path) -> None:
+def test_another_table_under_the_same_name_starts_over(tmp_path: Path, follows: Follows) -> None:
     """Its first or last row is another: nothing of it is taken for known."""
     one = "epoch,step,loss\n" + csv(0, 0, 40)
     for other in (one.replace("0,0,0.0", "0,0,9.0"), one.replace("0,39,4.875", "0,39,9.0")):
         other = other.replace("loss", "loss,acc")
-        text, lives = followed_table(tmp_path / "metrics.csv", (one, 41), (other, 82))
+        text, lives = followed_table(follows, tmp_path / "metrics.csv", (one, 41), (other, 82))
         assert (1, one + other + "last,row\n") == (lives, text.decode())
 
 
@@ -321,13 +353,13 @@ def test_a_folder_of_checkpoints_has_one_history(tmp_path: Path) -> None:
     } == {skip.name: skip.reason for skip in source.skipped}
 
 
-def test_a_new_checkpoint_goes_on_the_history(tmp_path: Path) -> None:
+def test_a_new_checkpoint_goes_on_the_history(tmp_path: Path, follows: Follows) -> None:
     """Followed, only what the next state has more is told; one of another run starts over."""
     recorded.state(tmp_path / "checkpoint-100" / "trainer_state.json", 100)
 
     async def follow() -> list[int]:
         counts = []
-        async with Reader(open_following(Target.parse(str(tmp_path)))) as reader:
+        async with Reader(follows(tmp_path)) as reader:
             name = "trainer_state.json"
             await reader.until(lambda: reader.whole(name).count(b"\n") == 10)
             recorded.state(tmp_path / "checkpoint-200" / name, 200)
