@@ -57,6 +57,12 @@ KERNELS = (match, follow, text_end, form_at, exact_at)
 
 
 @cache
+def is_kept() -> bool:
+    """Whether an earlier process left the code behind, for this source and this processor."""
+    return _kept() is not None
+
+
+@cache
 def stamp() -> str:
     """A digest of all that a kernel may be compiled from."""
     digest = sha256()

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from runwatch.parse.trace import Trace
 
 _MAX_SHAPES = 1 << 15
-_WORTH_REPLAYING = (
-    1 << 20
-)  # bytes of a chunk; loading the compiled path takes as long as to read it
+# Bytes of a chunk that take as long to read as the compiled path takes to load, and that many read
+# so slowly that it is time to compile it.
+_WORTH_LOADING, _WORTH_COMPILING = 1 << 17, 1 << 20
 _DIGITS = re.compile(r"\d+")
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
 _GLUED = re.compile(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
@@ -154,9 +154,15 @@ class Parser:
     # Between the readable path and the compiled one
 
     def _is_worth_replaying(self, chunk: Chunk) -> bool:
-        if self._may_replay is None:
-            return self._replay is not None or len(chunk.data) >= _WORTH_REPLAYING
-        return self._may_replay
+        if self._may_replay is not None:
+            return self._may_replay
+        if self._replay is not None or len(chunk.data) >= _WORTH_COMPILING:
+            return True
+        if len(chunk.data) < _WORTH_LOADING:
+            return False
+        from runwatch.kernels.native import is_kept
+
+        return is_kept()
 
     def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
         """Replay the finished lines of a chunk; what is left of it."""

@@ -31,6 +31,18 @@ def test_processes_that_start_at_once_on_a_cold_cache_all_work(tmp_path: Path) -
     later = parse(log, tmp_path / "cache")
     assert (said[0][0], "") == later.communicate()
     assert not loads_numba(log, tmp_path / "cache")
+    log.write_text(log.read_text()[:300_000])
+    assert not loads_numba(log, tmp_path / "cache")
+
+
+def test_no_log_of_middling_size_waits_for_a_compiler(tmp_path: Path) -> None:
+    """It is read before that would be done."""
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(12_000)))
+    told, said = (process := parse(log, tmp_path / "cache")).communicate()
+    assert (0, "") == (process.returncode, said)
+    assert '"lines":12000' in told.replace(" ", "")
+    assert not (tmp_path / "cache").exists()
 
 
 def loads_numba(log: Path, cache: Path) -> bool:
