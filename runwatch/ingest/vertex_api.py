@@ -5,6 +5,7 @@ would take several times as long.
 """
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -39,7 +40,8 @@ class Api:
     spoken to in plain text, and gets no credentials.
     """
 
-    def __init__(self, region: str, vertex: str = "", logging: str = "") -> None:
+    def __init__(self, project: str, region: str, vertex: str = "", logging: str = "") -> None:
+        self._project = project
         self._vertex = vertex or f"{region}-aiplatform.googleapis.com"
         self._logging = logging
         self._made: dict[str, Any] = {}
@@ -70,10 +72,10 @@ class Api:
         )
         return list(found.pipeline_jobs)
 
-    def entries(self, project: str, wanted: str) -> Iterator[list[Any]]:
+    def entries(self, wanted: str) -> Iterator[list[Any]]:
         """Entries of a log that a filter matches, in order of their time, some at a time."""
         request = {
-            "resource_names": [f"projects/{project}"], "filter": wanted,
+            "resource_names": [f"projects/{self._project}"], "filter": wanted,
             "order_by": "timestamp asc", "page_size": PAGE,
         }  # fmt: skip
         pages: Iterable[Any] = self._ask(
@@ -83,14 +85,14 @@ class Api:
         while (page := self._ask(lambda: next(turn, None))) is not None:
             yield list(type(page).pb(page).entries)
 
-    def tail(self, project: str, wanted: str, until: threading.Event) -> Any:
+    def tail(self, wanted: str, until: threading.Event) -> Any:
         """What a filter matches as it arrives: a stream of answers, to be cancelled in the end.
 
         The request stays open `until` it is not wanted any more. The answers' errors are gRPC's:
         the client's own method waits for the first answer, which may never come.
         """
         request = {
-            "resource_names": [f"projects/{project}"], "filter": wanted,
+            "resource_names": [f"projects/{self._project}"], "filter": wanted,
             "buffer_window": _BUFFER,
         }  # fmt: skip
         types = _library("google.cloud.logging_v2.types.logging")
@@ -147,11 +149,23 @@ class Api:
         if self._vertex.startswith("http://") and self._logging.startswith("http://"):
             return True
         if self._credentials is None:
-            self._credentials, _ = _library("google.auth").default(scopes=_SCOPES)
+            self._credentials = self._found()
         if not self._credentials.valid:
             transport = _library("google.auth.transport.requests")
             self._credentials.refresh(transport.Request())
         return True
+
+    def _found(self) -> Any:
+        """Application default credentials. A key signs its tokens itself, so that no other service
+        is needed; a person's own are of no project, and count for that of the job."""
+        with warnings.catch_warnings(action="ignore"):  # that they are of no project
+            found, _ = _library("google.auth").default(scopes=_SCOPES)
+        if hasattr(found, "with_always_use_jwt_access"):
+            return found.with_always_use_jwt_access(True)
+        own = hasattr(found, "refresh_token") and hasattr(found, "with_quota_project")
+        return (
+            found.with_quota_project(self._project) if own and not found.quota_project_id else found
+        )
 
 
 _PATIENT: dict[str, Any] = {"timeout": _TIMEOUT, "retry": None}
@@ -160,7 +174,8 @@ _PATIENT: dict[str, Any] = {"timeout": _TIMEOUT, "retry": None}
 def project_of_credentials() -> str:
     """The project that application default credentials are of, "" where they name none."""
     try:
-        return str(_library("google.auth").default(scopes=_SCOPES)[1] or "")
+        with warnings.catch_warnings(action="ignore"):
+            return str(_library("google.auth").default(scopes=_SCOPES)[1] or "")
     except RunwatchError:
         raise
     except Exception:  # no credentials: that is told when something is asked for

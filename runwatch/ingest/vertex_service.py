@@ -49,7 +49,7 @@ class Service:
         self._path = target.path
         _, self._project, _, self._region, _, self._id = target.path.split("/", 5)
         self.title = f"Vertex AI {self._what} {self._id}"
-        self._api = Api(self._region, target.service, target.log_service)
+        self._api = Api(self._project, self._region, target.service, target.log_service)
         self._pace, self._steady, self._wall = pace or Pace(), steady, wall
         self._journal: Journal | None = None
         self._told: dict[str, list[str]] = {}  # states that were told of each
@@ -149,7 +149,7 @@ class Service:
             due = self._complete and now - self._opened >= self._pace.look
             if due and self._tailed and not job.cloud.over:
                 self._opened, self._listed = now, now - self._pace.tailed + self._pace.log
-                self._tail = Tail(lambda ends: self._api.tail(self._project, wanted, ends), wanted)
+                self._tail = Tail(lambda ends: self._api.tail(wanted, ends), wanted)
             return
         over, self._missed = tail.ended or tail.wanted != wanted, tail.missed
         tail.missed = False
@@ -169,7 +169,7 @@ class Service:
         begun = self._steady()
         try:
             wanted = f"{self._entries_of(job)} AND {journal.wanted(job.made - 60)}"
-            for entries in self._api.entries(self._project, wanted):
+            for entries in self._api.entries(wanted):
                 yield from self._pages_of(job, journal, entries)
                 journal.listed(entries)
             self._complete = True

@@ -1,13 +1,10 @@
-"""How jobs of Vertex AI are named, where their project comes from, and who logs in."""
+"""How jobs of Vertex AI are named, and where their project comes from."""
 
 import argparse
 import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -132,66 +129,3 @@ def test_no_token_crosses_a_network_in_plain_text(
     """Such an address is refused before anything is sent."""
     with pytest.raises(UsageError, match=why):
         parsed("--vertex-training", "4", "--project", "p", option, address)
-
-
-class Refusing(BaseHTTPRequestHandler):
-    """Where tokens are given out, with the answer for a login that has expired."""
-
-    def do_POST(self) -> None:
-        """No token."""
-        self.rfile.read(int(self.headers["Content-Length"]))
-        text = json.dumps({
-            "error": "invalid_grant", "error_description": "Token has been expired or revoked."
-        }).encode()  # fmt: skip
-        self.send_response(400)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def expired(tmp_path: Path) -> Iterator[Path]:
-    """A key whose tokens are refused."""
-    for name in ("grpc", "google.cloud.aiplatform_v1", "cryptography"):
-        pytest.importorskip(name)
-    from cryptography.hazmat.primitives import serialization as words
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    secret = rsa.generate_private_key(65537, 2048).private_bytes(
-        words.Encoding.PEM, words.PrivateFormat.PKCS8, words.NoEncryption()
-    )
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    key = tmp_path / "key.json"
-    key.write_text(json.dumps({
-        "type": "service_account", "project_id": "p", "client_email": "a@b", "private_key_id": "1",
-        "private_key": secret.decode(), "token_uri": f"http://127.0.0.1:{server.server_port}/token",
-    }))  # fmt: skip
-    yield key
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.mark.parametrize("what", ["expired", "none"])
-def test_a_login_that_is_no_good_says_how_to_log_in(
-    expired: Path, nowhere: Path, what: str
-) -> None:
-    """Code 3, state unknown, and what to run; the service is not even asked."""
-    key = {"GOOGLE_APPLICATION_CREDENTIALS": str(expired)} if what == "expired" else {}
-    done = subprocess.run(
-        [sys.executable, "-m", "runwatch", "watch", "--vertex-training", "4", "--project", "p",
-         "--once", "--no-store", "--vertex-endpoint", "localhost:1"],
-        env={**os.environ, **key}, cwd=nowhere, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert 3 == done.returncode
-    told = " ".join(done.stdout.split())
-    assert "gcloud auth application-default login" in told
-    assert "Terminal state: UNKNOWN" in told
-    assert secret_free(done.stdout + done.stderr)
-
-
-def secret_free(text: str) -> bool:
-    return "PRIVATE KEY" not in text and "assertion" not in text

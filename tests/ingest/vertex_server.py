@@ -44,6 +44,7 @@ class Server:
     pipelines: dict[str, Any] = field(default_factory=dict)
     entries: list[Any] = field(default_factory=list)
     asked: list[tuple[str, Any]] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
     page: int = 1000  # entries in an answer at most
     suppresses: bool = False  # whether a tail leaves out what arrives, and says so
@@ -62,8 +63,8 @@ class Server:
         """Where it listens, in plain text."""
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
-        """Listen."""
+    def start(self, secret: bytes = b"", certificate: bytes = b"") -> None:
+        """Listen; over TLS where there is a certificate."""
         import grpc
 
         self._ends.clear()
@@ -78,7 +79,12 @@ class Server:
             }  # fmt: skip
             handler = grpc.method_handlers_generic_handler(name, handlers)
             self._server.add_generic_rpc_handlers((handler,))
-        self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
+        place = f"127.0.0.1:{self.port}"
+        if certificate:
+            known = grpc.ssl_server_credentials([(secret, certificate)])
+            self.port = self._server.add_secure_port(place, known)
+        else:
+            self.port = self._server.add_insecure_port(place)
         self._server.start()
 
     def stop(self) -> None:
@@ -130,6 +136,7 @@ class Server:
             import grpc
 
             self.asked.append((name, request))
+            self.tokens.append(dict(context.invocation_metadata()).get("authorization", ""))
             fault = self.faults.get(name)
             if fault is not None and fault.times > 0:
                 fault.times -= 1
