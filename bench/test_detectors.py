@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from runwatch.chunk import Stream
-from runwatch.detect import Columns, Faults, detectors
+from runwatch.detect import Columns, Faults, Room, detectors
 from runwatch.records import LINES, POINTS, Batch
 
 METRICS = ("loss", "grad_norm", "lr", "throughput", "memory")
@@ -62,7 +62,8 @@ def test_detectors(points: int, ranks: int, streams: int, benchmark: Any) -> Non
     """All numeric detectors over calm batches; kernels are compiled before."""
     import_module("runwatch.kernels.compiled")
     warm = [each for each in detectors() if not isinstance(each, Faults)]
-    _feed(warm, batches(600_000, 1, 1))
+    for ranks in (1, 8):
+        _feed(warm, batches(600_000, ranks, 1))
     watching = [each for each in detectors() if not isinstance(each, Faults)]
     spent = benchmark.pedantic(_feed, args=(watching, batches(points, ranks, streams)), rounds=1)
     nanoseconds = 1e9 * spent / points
@@ -74,10 +75,10 @@ def test_detectors(points: int, ranks: int, streams: int, benchmark: Any) -> Non
 def _feed(watching: list[Any], run: Iterator[Batch]) -> float:
     """CPU seconds that the detectors take, without the making of the batches."""
     spent: Callable[[], float] = time.process_time
-    total = 0.0
+    total, room = 0.0, Room()
     for batch in run:
         begin = spent()
-        columns = Columns(batch)
+        columns = Columns(batch, room)
         for each in watching:
             each.feed(batch, columns)
         total += spent() - begin

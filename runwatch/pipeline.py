@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from runwatch import judgement
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.copies import Copies
-from runwatch.detect import Columns, Faults, detectors
+from runwatch.detect import Columns, Faults, Room, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.curves import Curves
 from runwatch.detect.signatures import watchwords
@@ -28,7 +28,7 @@ from runwatch.summary import Coverage, Summary
 if TYPE_CHECKING:
     from runwatch.store import Past, Store
 
-STATE_VERSION = 4  # of what parser and detectors keep; an older past is read again from the start
+STATE_VERSION = 5  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
 
@@ -52,6 +52,7 @@ class Analysis:
     ) -> None:  # fmt: skip
         self._run, self._target, self._store = run, target, store
         self._detectors = detectors()
+        self._room = Room()
         self.checkpoints = Checkpoints()
         self.curves = Curves()
         self.actions: list[dict[str, Any]] = []
@@ -168,7 +169,7 @@ class Analysis:
         judged = self._copies.without(batch)
         self.outline.feed(judged)
         self.checkpoints.feed(judged)
-        columns = Columns(judged)
+        columns = Columns(judged, self._room)
         self.curves.feed(judged, columns)
         every = columns if judged is batch else Columns(batch)
         for detector in self._detectors:

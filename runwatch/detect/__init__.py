@@ -6,11 +6,12 @@ A module here with a class `Detector` is a detector; nothing else has to know of
 import pkgutil
 from importlib import import_module
 
+from runwatch.detect.arrange import Room
 from runwatch.detect.detector import Detector
 from runwatch.detect.faults import Detector as Faults
 from runwatch.detect.series import Columns
 
-__all__ = ["Columns", "Detector", "Faults", "detectors"]
+__all__ = ["Columns", "Detector", "Faults", "Room", "detectors"]
 
 
 def detectors() -> list[Detector]:

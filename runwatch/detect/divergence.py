@@ -42,7 +42,7 @@ class Detector:
         groups = columns.groups.get("loss")
         if groups is None:
             return
-        for code, slot, key, segment, _ in run(follow, self._tracks, columns, groups):
+        for code, slot, key, segment, _ in run(follow, self._tracks, groups):
             if code == SEGMENT:
                 self._tracks[slot] = self._tracks.fresh(segment=segment)
             else:

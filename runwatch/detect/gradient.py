@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from runwatch.detect.fold import finding, fold
-from runwatch.detect.series import Columns, place, run
+from runwatch.detect.series import Columns, Groups, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.gradient import FIELDS, ZERO, close, enough, follow
@@ -41,7 +41,7 @@ class Detector:
         groups = columns.groups.get("grad_norm")
         if groups is None:
             return
-        passed = run(follow, self._tracks, columns, groups, _resting(columns))
+        passed = run(follow, self._tracks, groups, _resting(columns, groups))
         for code, slot, key, segment, _ in passed:
             track = self._tracks[slot]
             if code != SEGMENT:
@@ -82,15 +82,17 @@ class Detector:
         self._over = state["over"]
 
 
-def _resting(columns: Columns) -> Any:
-    """Of each row, whether a learning rate of exactly 0 stands on its line."""
-    resting = np.zeros(len(columns), np.int8)
+def _resting(columns: Columns, norms: Groups) -> Any:
+    """Of each norm, whether a learning rate of exactly 0 stands on its line."""
     rates = columns.groups.get("lr")
-    if rates is not None:
-        zero = rates.order[columns.value[rates.order] == 0.0]
-        if len(zero):
-            resting[np.isin(columns.line, columns.line[zero])] = 1
-    return resting
+    if rates is None:
+        return np.zeros(len(norms.order), np.int8)
+    zero = rates.arrays[4] == 0.0
+    if not zero.any():
+        return np.zeros(len(norms.order), np.int8)
+    if rates.same_records(norms):
+        return zero.view(np.int8)
+    return np.isin(norms.arrays[0], rates.arrays[0][zero]).view(np.int8)
 
 
 def _spell(track: Any, prefix: str = "") -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Detector:
         groups = columns.groups.get("lr")
         if groups is None:
             return
-        for _, slot, _, segment, _ in run(follow, self._tracks, columns, groups):
+        for _, slot, _, segment, _ in run(follow, self._tracks, groups):
             self._tracks[slot] = self._tracks.fresh(segment=segment)
 
     def findings(self) -> list[Finding]:

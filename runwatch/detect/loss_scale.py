@@ -47,14 +47,14 @@ class Detector:
         """Take the next batch of one stream."""
         groups = columns.groups.get("loss_scale")
         if groups is not None:
-            passed = run(follow, self._scales, columns, groups)
+            passed = run(follow, self._scales, groups)
             for code, slot, key, segment, row in passed:
                 if code == SEGMENT:
                     self._scales[slot] = self._scales.fresh(segment=segment)
                     continue
-                line, time, step = (int(c[row]) for c in columns.arrays[:3])
+                line, time, step = (int(c[row]) for c in groups.arrays[:3])
                 at, seen = place(key, line, step, time), self._scales[slot].seen - 1
-                self._take(key, segment, float(columns.value[row]), at, seen=seen)
+                self._take(key, segment, float(groups.arrays[4][row]), at, seen=seen)
         for segment, value, at in _sentences(batch):
             self._take(batch.stream.name + "\0told", segment, value, at, told=True)
 

@@ -62,9 +62,7 @@ class Detector:
             for key in groups[quantity].keys:
                 self._quantity.setdefault(key, quantity)
             only_nan = int(quantity == "perplexity")
-            for _, slot, key, segment, _ in run(
-                follow, self._tracks, columns, groups[quantity], only_nan
-            ):
+            for _, slot, key, segment, _ in run(follow, self._tracks, groups[quantity], only_nan):
                 self._begin(slot, key, segment)
         if "loss" in groups and "grad_norm" in groups:
             self._disguise(columns)

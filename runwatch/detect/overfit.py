@@ -64,7 +64,7 @@ class Detector:
         if last.last_epoch is None:
             last.last_epoch = math.nan
         for row in groups.order[groups.begins[i] : groups.begins[i + 1]].tolist():
-            line, time, step = (int(column[row]) for column in columns.arrays[:3])
+            line, time, step = (int(c[row]) for c in (columns.line, columns.time, columns.step))
             value = float(columns.value[row])
             finite = value - value == 0.0
             if not repeats(last, step, float(columns.epoch[row]), finite) and finite:

@@ -47,7 +47,7 @@ class Detector:
         groups = columns.groups.get("loss")
         if groups is None:
             return
-        for _, slot, _, segment, _ in run(follow, self._tracks, columns, groups):
+        for _, slot, _, segment, _ in run(follow, self._tracks, groups):
             self._tracks[slot] = self._tracks.fresh(segment=segment)
 
     def findings(self) -> list[Finding]:

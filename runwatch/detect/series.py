@@ -8,37 +8,54 @@ overflow keeps them at inf for good.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from runwatch.column import numbers
+from runwatch.detect.arrange import NO_RANK, Arrangement, Floats, Ints, Room, arranged
 from runwatch.kernels.run import Kernel, Run
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-NO_RANK = int(np.iinfo(np.int32).min)
-_RADIX = 1 << 16  # codes below this are sorted in linear time
+Rows = tuple[Ints, Ints, Ints, Floats, Floats]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Groups:
-    """The series of one quantity: rows `order[begins[i]:begins[i + 1]]` are the i-th.
+    """The series of one quantity: rows `order[begins[i]:begins[i + 1]]` of the batch are the i-th.
 
-    A series is what one metric of one rank measured within one segment, in line order.
+    A series is what one metric of one rank measured within one segment, in line order. `arrays`
+    are line, time, step, epoch and value of the rows, side by side, since kernel after kernel goes
+    over them; read-only, so that kernels are compiled for one kind of array.
     """
 
     order: Ints
     begins: Ints
     segments: Ints
+    arrays: Rows
     names: list[tuple[str, int | None]]  # metric and rank
     keys: list[str]
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @cached_property
+    def lists(self) -> tuple[list[int], list[int], list[int], list[float], list[float]]:
+        """The same as plain numbers."""
+        line, time, step, epoch, value = self.arrays
+        return line.tolist(), time.tolist(), step.tolist(), epoch.tolist(), value.tolist()
+
+    def same_records(self, other: "Groups") -> bool:
+        """Whether the rows of both stand in the same records, one by one."""
+        if len(self.order) != len(other.order):
+            return False
+        return all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in zip(self.arrays[:3:2], other.arrays[:3:2], strict=True)
+        )
 
 
 class Columns:
@@ -48,8 +65,9 @@ class Columns:
     which is an index into `quantities`. Nothing is copied that need not be.
     """
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, room: Room | None = None) -> None:
         points = batch.points
+        self.room = room or Room()
         metric: Any = points.column("metric")
         quantity: Any = points.column("quantity")
         self.stream = batch.stream
@@ -75,83 +93,29 @@ class Columns:
         return np.asarray(self.quantity >= 0)
 
     @cached_property
-    def lists(self) -> tuple[list[int], list[int], list[int], list[float], list[float]]:
-        """Line, time, step, epoch and value of every row as plain numbers."""
-        return (
-            self.line.tolist(), self.time.tolist(), self.step.tolist(),
-            self.epoch.tolist(), self.value.tolist(),
-        )  # fmt: skip
-
-    @cached_property
-    def arrays(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-        """Line, time, step, epoch and value of every row as arrays."""
-        of = self.line, self.time, self.step, self.epoch, self.value
-        line, time, step, epoch, value = map(_frozen, of)
-        return line, time, step, epoch, value
-
-    @cached_property
     def groups(self) -> dict[str, Groups]:
         """The series of every quantity, in the order in which they first appear."""
         if not len(self):
             return {}
-        return {name: self._groups(*part) for name, part in self._parts().items()}
-
-    def _parts(self) -> dict[str, tuple[Ints, Ints]]:
-        """For each quantity its rows, series after series, and where each series begins."""
-        width = len(self.metrics)
-        pairs = (self.quantity + 1) * width + self.metric if width > 1 else self.quantity + 1
-        present = np.bincount(pairs, minlength=(len(self.quantities) + 1) * width)
-        present[:width] = 0
-        averages = [i for i, name in enumerate(self.metrics) if name.endswith(".avg")]
-        present.reshape(-1, width)[:, averages] = 0
-        kept = np.flatnonzero(present)
-        if not len(kept):
-            return {}
-        dense = np.full(len(present), len(kept))
-        dense[kept] = np.arange(len(kept))
-        codes, ranks = dense[pairs], 1
-        if len(kept) > 1 or (self.rank != self.rank[0]).any():
-            low, high = _span(self.rank)
-            ranks = high - low + 2
-            codes = codes * ranks + np.where(self.rank == NO_RANK, 0, self.rank - low + 1)
-        return self._sorted(codes, (kept // width - 1).tolist(), ranks, int(present.sum()))
-
-    def _sorted(
-        self, codes: Ints, quantities: list[int], ranks: int, count: int
-    ) -> dict[str, tuple[Ints, Ints]]:
-        """The rows by code; those behind the first `count` measure nothing that is judged."""
-        small = len(quantities) * ranks + ranks < _RADIX
-        order = np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")[:count]
-        ordered, segment = codes[order], self.segment[order]
-        cuts = (ordered[1:] != ordered[:-1]) | (segment[1:] != segment[:-1])
-        begins = np.concatenate(([0], np.flatnonzero(cuts) + 1))
-        of = np.array(quantities)[ordered[begins] // ranks]
-        edges = np.flatnonzero(np.concatenate(([True], of[1:] != of[:-1], [True])))
-        ends = np.append(begins, count)
+        whole = arranged(self)
+        edges = np.flatnonzero(np.diff(whole.quantities, prepend=-1, append=-1)).tolist()
         return {
-            self.quantities[of[a]]: (order[ends[a] : ends[b]], ends[a : b + 1] - ends[a])
-            for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+            self.quantities[whole.quantities[a]]: self._groups(whole, a, b)
+            for a, b in pairwise(edges)
         }
 
-    def _groups(self, order: Ints, begins: Ints) -> Groups:
-        if len(begins) > 2:  # by first appearance
-            first = np.argsort(order[begins[:-1]], kind="stable")
-            if (np.diff(first) < 0).any():
-                parts = [order[begins[i] : begins[i + 1]] for i in first.tolist()]
-                order = np.concatenate(parts)
-                begins = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
+    def _groups(self, whole: Arrangement, a: int, b: int) -> Groups:
+        """The series `a` to `b`, which are of one quantity."""
+        own = slice(int(whole.begins[a]), int(whole.begins[b]))
+        order, begins = whole.order[own], whole.begins[a : b + 1] - whole.begins[a]
+        line, time, step, epoch, value = (column[own] for column in whole.rows)
         rows = order[begins[:-1]]
         ranks = [self.stream.rank if r == NO_RANK else r for r in self.rank[rows].tolist()]
         metrics = [self.metrics[m] for m in self.metric[rows].tolist()]
         names = list(zip(metrics, ranks, strict=True))
         keys = [keyed(self.stream.name, metric, rank) for metric, rank in names]
-        return Groups(order, begins, self.segment[rows], names, keys)
-
-
-def _span(ranks: Ints) -> tuple[int, int]:
-    """The lowest and the highest rank that is told."""
-    told = ranks[ranks != NO_RANK] if ranks.min() == NO_RANK else ranks
-    return (int(told.min()), int(told.max())) if len(told) else (0, 0)
+        arrays = (line, time, step, epoch, value)
+        return Groups(order, begins, self.segment[rows], arrays, names, keys)
 
 
 def _column(column: Any, null: float) -> Any:
@@ -161,20 +125,12 @@ def _column(column: Any, null: float) -> Any:
     return numbers(column, null)
 
 
-def _frozen(column: Any) -> Any:
-    """The same read-only and in one piece, so that kernels are compiled for one kind of array."""
-    column = np.ascontiguousarray(column).view()
-    column.flags.writeable = False
-    return column
-
-
 def run(
-    kernel: Kernel, tracks: Tracks, columns: Columns, groups: Groups, more: Any = 0, *,
-    unless: tuple[str, ...] = (),
+    kernel: Kernel, tracks: Tracks, groups: Groups, more: Any = 0, *, unless: tuple[str, ...] = (),
 ) -> Iterator[tuple[int, int, str, int, int]]:  # fmt: skip
     """Let a kernel go over series; gives each event's code, slot, key and segment of the series
-    where it happened, and the row (not of SEGMENT). Metrics with one of the words of `unless` are
-    passed by."""
+    where it happened, and the row of `groups.arrays` (not of SEGMENT). Metrics with one of the
+    words of `unless` are passed by."""
     slots = [
         -1
         if unless and any(word in metric.lower() for word in unless)
@@ -183,7 +139,7 @@ def run(
             groups.names, groups.keys, groups.segments.tolist(), strict=True
         )
     ]
-    passed = Run(kernel, tracks, groups, slots, columns.arrays, lambda: columns.lists, more)
+    passed = Run(kernel, tracks, groups, slots, more)
     for code, i, row in passed:
         yield code, slots[i], groups.keys[i], int(groups.segments[i]), row
 

@@ -30,12 +30,12 @@ class Detector:
     """Spikes and divergence of the training loss.
 
     Sees: a loss that leaves its own recent past upwards, by a one-sided CUSUM on median and
-    spread of the last 200 steps, so that one big jump, a lasting step of four spreads and a slow
-    ramp are all found within steps. The rise is then held. Back within three spreads of the level
-    before: `loss_spike_recovered` (low), told if it reached eight spreads. Still up after twenty
-    steps or twice the time to the peak: `loss_spike_unresolved` (medium). Up by more than half of
-    all that the run had learned, or far up for a tenth of the run without coming down:
-    `diverged` (high; critical at or above the level of the first steps).
+    spread of the last 200 steps, taken in by twenties, so that one big jump, a lasting step of four
+    spreads and a slow ramp are all found within steps. The rise is then held. Back within three
+    spreads of the level before: `loss_spike_recovered` (low), told if it reached eight spreads.
+    Still up after twenty steps or twice the time to the peak: `loss_spike_unresolved` (medium). Up
+    by more than half of all that the run had learned, or far up for a tenth of the run without
+    coming down: `diverged` (high; critical at or above the level of the first steps).
 
     Matters: most spikes heal by themselves, and a run stopped for one is lost for nothing; one
     that does not heal wastes everything after it.
@@ -60,14 +60,16 @@ class Detector:
         groups = columns.groups.get("loss")
         if groups is None:
             return
-        for code, slot, key, segment, _ in run(follow, self._tracks, columns, groups):
+        for code, slot, key, segment, _ in run(follow, self._tracks, groups):
             track = self._tracks[slot]
             if code != SEGMENT:
                 self._keep(key, track, State.RECOVERED if code == RECOVERED else State.PROGRESSED)
                 continue
             if track.rising and notable(track, False):
                 self._keep(key, track, State.PROGRESSED)
-            self._tracks[slot] = self._tracks.fresh(segment=segment, longest=track.longest)
+            self._tracks[slot] = self._tracks.fresh(
+                segment=segment, longest=max(track.longest, track.seen)
+            )
 
     def _keep(self, key: str, track: Any, state: State) -> None:
         """Remember a rise that is over, if it is one of the largest."""
@@ -92,7 +94,7 @@ class Detector:
         """Ran when a loss was reported often enough to know its noise."""
         if not len(self._tracks):
             return Check(self.name, False, "no training loss in the log")
-        longest = int(self._tracks.column("longest").max())
+        longest = max(int(self._tracks.column(name).max()) for name in ("longest", "seen"))
         if longest < LEAST:
             return Check(
                 self.name, False, f"only {longest} steps report a loss; {LEAST} are needed"

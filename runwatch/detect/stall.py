@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from runwatch.column import distinct, known, numbers
+from runwatch.detect.arrange import LARGE, Floats, Ints
 from runwatch.detect.fold import finding
 from runwatch.detect.platform import WATCHWORDS, Platform
-from runwatch.detect.series import Columns, Floats, Ints
+from runwatch.detect.series import Columns
 from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.run import compiles
 from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
 
@@ -60,12 +62,13 @@ class Detector:
         track = self._tracks.setdefault(name, _fresh(-1))
         clocks, rows = _clocks(batch), _advances(columns)
         segments = columns.segment[rows]
-        present = distinct(segments).tolist()
+        alike = len(rows) > 0 and segments.min() == segments.max()
+        present = [int(segments[0])] if alike else distinct(segments).tolist()
         for segment in sorted({*present, *clocks}):
             if segment != track["segment"]:
                 track.update(_fresh(segment), pauses=track["pauses"])
             if segment in present:
-                part = rows[segments == segment]
+                part = rows if alike else rows[segments == segment]
                 _progress(track, batch, columns.time[part], columns.line[part], columns.step[part])
                 self._limits.pop(name, None)
             if segment in clocks:
@@ -118,16 +121,19 @@ class Detector:
 def _advances(columns: Columns) -> Ints:
     """The measurements at whose row the time or the segment is another than in the row before:
     those of one record say the same."""
-    time, segment, measured = columns.time, columns.segment, columns.measured
     if not len(columns) or columns.untimed:
         return np.zeros(0, np.int64)
+    if len(columns) >= LARGE and compiles(len(columns)):
+        from runwatch.kernels.arranging import advanced, whole
+
+        rows: Ints = columns.room.array("advances", np.int64, len(columns))
+        quantity, segment = (whole(c, np.int32) for c in (columns.quantity, columns.segment))
+        return rows[: advanced(quantity, whole(columns.time, np.int64), segment, rows)]
+    time, segment, measured = columns.time, columns.segment, columns.measured
     fresh = np.concatenate(([True], time[1:] != time[:-1]))
-    if segment[0] != segment[-1] or segment.min() != segment.max():
-        fresh[1:] |= segment[1:] != segment[:-1]
-    if not measured.all():
-        fresh[1:] |= measured[1:] & ~measured[:-1]
-        fresh &= measured
-    fresh &= time != NOTHING
+    fresh[1:] |= segment[1:] != segment[:-1]
+    fresh[1:] |= measured[1:] & ~measured[:-1]
+    fresh &= measured & (time != NOTHING)
     return np.flatnonzero(fresh)
 
 
@@ -155,20 +161,29 @@ def _fresh(segment: int) -> dict[str, Any]:
 
 
 def _progress(track: dict[str, Any], batch: Batch, time: Ints, line: Ints, step: Ints) -> None:
-    if track["at"] is not None:
-        before = track["at"]
-        time = np.concatenate(([before["time"]], time))
-        line = np.concatenate(([before["line"]], line))
-        none = NOTHING if before["step"] is None else before["step"]
-        step = np.concatenate(([none], step))
-    top = np.maximum.accumulate(time)
-    ends = np.concatenate(([0], np.flatnonzero(top[1:] > top[:-1]) + 1))
-    seconds = np.diff(time[ends]) / 1e6
+    """The next measurements of one segment; a clock that goes back stands still."""
+
+    def where(i: int) -> dict[str, Any]:
+        """The place behind which the i-th interval begins."""
+        i = int(ends[i]) - began
+        return track["at"] if i < 0 else _place(batch, time, line, step, i)
+
+    began = 0 if track["at"] is None else 1
+    top = np.concatenate(([track["at"]["time"]], time)) if began else time
+    later = top[1:] > top[:-1]
+    if later.all():
+        ends = np.arange(len(top))
+    else:
+        top = np.maximum.accumulate(top)
+        ends = np.concatenate(([0], np.flatnonzero(top[1:] > top[:-1]) + 1))
+        top = top[ends]
+    seconds = np.diff(top) / 1e6
     if len(seconds):
-        _pauses(track, seconds, lambda i: _place(batch, time, line, step, int(ends[i])))
+        if (longest := float(seconds.max())) > QUIET:
+            _pauses(track, seconds, where)
         track["intervals"] = (track["intervals"] + seconds[-KEPT:].tolist())[-KEPT:]
-        track["longest"] = max(track["longest"], float(seconds.max()))
-    track["at"] = _place(batch, time, line, step, int(ends[-1]))
+        track["longest"] = max(track["longest"], longest)
+    track["at"] = where(-1)
 
 
 def _pauses(track: dict[str, Any], seconds: Floats, where: Callable[[int], dict[str, Any]]) -> None:

@@ -46,7 +46,7 @@ class Detector:
             groups = columns.groups.get(quantity)
             if groups is None:
                 continue
-            for _, slot, _, segment, _ in run(follow, self._tracks, columns, groups):
+            for _, slot, _, segment, _ in run(follow, self._tracks, groups):
                 self._tracks[slot] = self._tracks.fresh(segment=segment)
 
     def findings(self) -> list[Finding]:

@@ -45,7 +45,7 @@ class Detector:
             groups = columns.groups.get(quantity)
             if groups is None:
                 continue
-            passed = run(follow, self._tracks, columns, groups, is_time, unless=AVERAGES)
+            passed = run(follow, self._tracks, groups, is_time, unless=AVERAGES)
             for _, slot, _, segment, _ in passed:
                 self._tracks[slot] = self._tracks.fresh(segment=segment)
 

@@ -1,12 +1,14 @@
 """A loss that the log stops reporting, or reports as exactly zero."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from runwatch.detect.arrange import Ints
 from runwatch.detect.fold import finding, fold
-from runwatch.detect.series import Columns, Groups, Ints, place, run
+from runwatch.detect.series import Columns, Groups, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.run import SEGMENT
@@ -56,14 +58,14 @@ class Detector:
         """Take the next batch of one stream."""
         groups = columns.groups
         if "loss" in groups:
-            passed = run(follow_losses, self._zeros, columns, groups["loss"])
+            passed = run(follow_losses, self._zeros, groups["loss"])
             for code, slot, key, segment, _ in passed:
                 _happened(self._zeros, self._zero_gaps, ZEROS, code, slot, key, segment)
         losses = [groups[name] for name in ("loss", "loss.part") if name in groups]
         beside = _Beside(columns, losses)
         for each in (groups[name] for name in COMPANIONS if name in groups):
             there = beside.of(each)
-            for code, slot, key, segment, _ in run(follow, self._tracks, columns, each, there):
+            for code, slot, key, segment, _ in run(follow, self._tracks, each, there):
                 settled = self._tracks[slot].settled
                 _happened(self._tracks, self._gaps, MISSING, code, slot, key, segment)
                 if code == SEGMENT and settled:
@@ -129,15 +131,20 @@ class _Beside:
 
     def __init__(self, columns: Columns, losses: list[Groups]) -> None:
         self._columns, self._losses = columns, losses
-        self._told = np.zeros(len(columns), bool)
-        for groups in losses:
-            self._told[groups.order] = True
-        self._there = np.zeros(len(columns), np.int8)
+
+    @cached_property
+    def _told(self) -> npt.NDArray[np.bool_]:
+        told = np.zeros(len(self._columns), bool)
+        for groups in self._losses:
+            told[groups.order] = True
+        return told
 
     def of(self, each: Groups) -> npt.NDArray[np.int8]:
-        """The answer for the rows of these series; those of other rows mean nothing."""
+        """The answer for the rows of these series."""
         if not self._losses:
-            return self._there
+            return np.zeros(len(each.order), np.int8)
+        if any(each.same_records(losses) for losses in self._losses):
+            return np.ones(len(each.order), np.int8)
         # In most logs a record looks like the one before: the loss is as many rows away.
         rows, line, step = each.order, self._columns.line, self._columns.step
         first = int(rows[0])
@@ -148,8 +155,7 @@ class _Beside:
         if not there.all():
             missing = rows[~there]
             there[~there] = self._found(missing)
-        self._there[rows] = there
-        return self._there
+        return np.asarray(there.view(np.int8))
 
     def _found(self, rows: Ints) -> npt.NDArray[np.bool_]:
         """By search among all losses."""

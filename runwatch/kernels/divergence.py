@@ -22,7 +22,7 @@ FIELDS = (
     Field("start", 0.0, BLOCK),
     Field("block", 0.0, BLOCK, count="block_n"),
     *numbers("blocks", "sudden"),
-    *numbers("before", "best", "best_spread", start=0.0),
+    *numbers("began", "before", "best", "best_spread", start=0.0),
     *numbers("climbing", "climb_line", "climb_step", "climb_time", "climb_blocks"),
     *numbers("climb_sudden", "climb_last_line"),
     *numbers("climb_best", "climb_now", "climb_share", start=0.0),
@@ -65,11 +65,13 @@ def block_ends(s: Any, line: int) -> int:
     jump = median - s.before
     s.before = median
     s.blocks += 1
+    if s.blocks == 1:
+        s.began = middle(s.start, BLOCK)
     if s.blocks == 1 or median < best:
         best = median
         s.best = median
         s.best_spread = spread
-    learned = middle(s.start, BLOCK) - best
+    learned = s.began - best
     gone = median - best
     high = learned > 5 * s.best_spread
     high = high and gone > max(SHARE * learned, CLEAR * max(spread, s.best_spread))

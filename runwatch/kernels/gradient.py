@@ -1,9 +1,9 @@
 """Gradient norms against their own past: spells in which they explode or are exactly 0."""
 
-from math import log10
+from math import log10, sqrt
 from typing import Any
 
-from runwatch.kernels.rolling import WINDOW, level, push
+from runwatch.kernels.rolling import FLOOR, QUARTILES, TINY, TWENTIETH, WINDOW, push, usual
 from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import REPEATED, Field, counts, numbers
 
@@ -12,7 +12,7 @@ FACTOR = 1.0  # decades above the median of the last 200 steps
 SPREADS = 6.0  # and spreads of the norm's logarithm
 SUSTAINED = 10  # steps in a row
 ZEROS = 3  # steps in a row at exactly 0
-SOLID = -3.0  # decades at which the norm stood before, so that it did not just shrink to 0
+SOLID = 1e-3  # where the norm stood before, so that it did not just shrink to 0
 CALM, EXPLODED, ZERO = 0, 1, 2
 OVER = 2  # a spell that was long enough has ended; it stands in the fields `over_*`
 
@@ -23,7 +23,7 @@ FIELDS = (
     *REPEATED,
     *WINDOW,
     *numbers("seen", "distinct"),
-    Field("first_value", 0.0),
+    *numbers("first_value", "low", "usual", "limit", start=0.0),
     *numbers(*_SPELL),
     *numbers("peak", "height", start=0.0),
     *numbers(*(f"over_{name}" for name in _SPELL)),
@@ -53,8 +53,21 @@ def close(s: Any) -> bool:
     return bool(told)
 
 
-def judged(s: Any, value: float, resting: bool) -> tuple[int, float]:
-    """What a norm is, and the height that it is measured by."""
+def limits(s: Any) -> None:
+    """Where norms usually stand, and from where on they explode: `rolling.level` of logarithms."""
+    low, mid, high, tail, apart = usual(s)
+    median = log10(mid)
+    floor = FLOOR * abs(median) + TINY
+    within = max((log10(high) - log10(low)) / QUARTILES, (log10(tail) - median) / TWENTIETH)
+    slow = log10(1.0 + apart / mid)
+    spread = max(sqrt(within * within + slow * slow), floor) * (1.0 + 10.0 / s.n)
+    s.low = low
+    s.usual = median
+    s.limit = 10.0 ** min(median + max(FACTOR, SPREADS * spread), 300.0)
+
+
+def judged(s: Any, value: float, resting: bool) -> int:
+    """What a norm is; negative where it is not to be judged."""
     s.seen += 1
     if s.distinct == 0:
         s.first_value = value
@@ -62,14 +75,9 @@ def judged(s: Any, value: float, resting: bool) -> tuple[int, float]:
     elif s.distinct == 1 and value != s.first_value:
         s.distinct = 2
     if value == 0.0:
-        solid = s.n >= 10 and s.order[s.n // 10] >= SOLID
-        return (ZERO, 0.0) if solid and not resting else (-1, 0.0)
-    height = log10(value)
-    if s.n >= 20 and s.seen > WARM:
-        usual, spread = level(s)
-        if height > usual + max(FACTOR, SPREADS * spread):
-            return EXPLODED, usual
-    return CALM, height
+        solid = s.n >= 10 and s.low >= SOLID
+        return ZERO if solid and not resting else -1
+    return EXPLODED if s.n >= 20 and s.seen > WARM and value > s.limit else CALM
 
 
 def row(
@@ -79,12 +87,13 @@ def row(
     rate is 0 beside it."""
     if not counts(s, value, step, epoch) or value < 0.0:
         return DONE
-    kind, height = judged(s, value, more[i] != 0)
+    kind = judged(s, value, more[i] != 0)
     if kind < 0:
         return DONE
     ended = kind != s.kind and close(s)
     if kind == CALM:
-        push(s, height)
+        if push(s, value):
+            limits(s)
     else:
         if s.kind == CALM:
             s.kind = kind
@@ -92,7 +101,7 @@ def row(
             s.step = step
             s.time = time
             s.peak = 0.0
-            s.height = height
+            s.height = s.usual
         s.count += 1
         s.peak = max(s.peak, value)
         s.last_line = line

@@ -5,7 +5,7 @@ from typing import Any
 from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import Field
 
-CHANGED = 2  # row `at[2]` has another scale than the one before
+CHANGED = 2  # a row has another scale than the one before
 
 FIELDS = (Field("segment"), Field("scale", 0.0), Field("seen"))
 

@@ -1,7 +1,13 @@
-"""Rolling order statistics, one value at a time.
+"""What is usual of the last values: order statistics of blocks, one value at a time.
 
-The spread of a window is the larger of a quartile estimate and the upper tail's, so that a series
-with a heavy upper tail is measured by its own habits. ALLOWANCE, LIMIT and MEMORY are of the
+A window is the last BLOCKS blocks of BLOCK values. Sorting a block costs a fraction of keeping all
+of a window in order, and what is usual changes little over one block; until the first is whole,
+every value counts at once. A quartile of the window is the mean of those of the blocks; its upper
+tail comes from the middle one of the blocks' largest values; and how the blocks' medians differ is
+noise of its own, slower than a block.
+
+The spread within blocks is the larger of a quartile estimate and the upper tail's, so that a
+series with a heavy upper tail is measured by its own habits. ALLOWANCE, LIMIT and MEMORY are of the
 one-sided CUSUM in `spike.alarms` only: it adds up z - ALLOWANCE, z being the distance above the
 median in spreads, never below 0, and alarms above LIMIT (Page 1954; k = 1 and h = 6 are what
 trainscope uses on median and MAD of 200).
@@ -9,42 +15,84 @@ trainscope uses on median and MAD of 200).
 These functions stand as they are for the plain twin of a kernel; `compiled` holds the other one.
 """
 
-from bisect import bisect_left, insort
+from bisect import insort
+from math import sqrt
 from typing import Any
 
 from runwatch.kernels.tracks import Field, numbers
 
-SIZE = 200
+BLOCK = 20
+BLOCKS = 10
 LEAST = 12
 ALLOWANCE = 1.0
 LIMIT = 6.0
 FLOOR = 0.003  # of the median: below that a printed loss shows rounding rather than noise
 TINY = 1e-9
 MEMORY = 10_000  # values over which the usual spread is averaged
+QUARTILES = 1.349  # spreads between the quartiles of even noise (Gaussian)
+TWENTIETH = 1.645  # spreads from the median to what a twentieth is above
+APART = 1.253  # spreads by a mean distance (Gaussian)
+TOP = 1.83  # spreads from the median to the largest of BLOCK values, typically
 
-WINDOW = (  # the last SIZE values, in order of arrival from `head` on, and in order of size
-    *numbers("n", "head"),
-    Field("ring", 0.0, SIZE, count="n"),
-    Field("order", 0.0, SIZE, count="n", sorts="ring"),
+WINDOW = (
+    *numbers("n", "blocks", "late_n"),  # `n` values are behind what is usual
+    Field("late", 0.0, BLOCK, count="late_n"),  # the block that is not whole yet, in order of size
+    *(Field(name, 0.0, BLOCKS) for name in ("lows", "medians", "highs", "tops")),
 )
 
 
-def push(s: Any, value: float) -> None:
-    """Take in one finite value and let the oldest of more than SIZE go."""
-    if s.n < SIZE:
-        s.ring.append(value)
-        s.n += 1
-    else:
-        del s.order[bisect_left(s.order, s.ring[s.head])]
-        s.ring[s.head] = value
-        s.head = (s.head + 1) % SIZE
-    insort(s.order, value)
+def push(s: Any, value: float) -> bool:
+    """Take in one finite value; whether what is usual may have changed."""
+    insert(s.late, s.late_n, value)
+    s.late_n += 1
+    if s.late_n < BLOCK:
+        if s.blocks == 0:
+            s.n = s.late_n
+        return bool(s.blocks == 0)
+    k = s.blocks % BLOCKS
+    s.lows[k] = s.late[BLOCK >> 2]
+    s.medians[k] = s.late[BLOCK >> 1]
+    s.highs[k] = s.late[(3 * BLOCK) >> 2]
+    s.tops[k] = s.late[BLOCK - 1]
+    clear(s.late)
+    s.late_n = 0
+    s.blocks += 1
+    s.n = BLOCK * min(s.blocks, BLOCKS)
+    return True
+
+
+def usual(s: Any) -> tuple[float, float, float, float, float]:
+    """The quartiles of the window, the median among them, what a twentieth is above, and how far
+    blocks lie apart."""
+    if s.blocks == 0:
+        n = s.late_n
+        return s.late[n >> 2], s.late[n >> 1], s.late[(3 * n) >> 2], s.late[(19 * n) // 20], 0.0
+    blocks = min(s.blocks, BLOCKS)
+    low = median = high = 0.0
+    for i in range(blocks):
+        low += s.lows[i]
+        median += s.medians[i]
+        high += s.highs[i]
+    median /= blocks
+    tail = median + (middle(s.tops, blocks) - median) * (TWENTIETH / TOP)
+    apart = 0.0
+    for i in range(blocks):
+        apart += abs(s.medians[i] - median)
+    return low / blocks, median, high / blocks, max(tail, median), APART * apart / blocks
+
+
+def level(s: Any) -> tuple[float, float]:
+    """Median and spread of the window; the spread is wider while little is known."""
+    low, median, high, tail, apart = usual(s)
+    floor = FLOOR * abs(median) + TINY
+    within = max((high - low) / QUARTILES, (tail - median) / TWENTIETH)
+    return median, max(sqrt(within * within + apart * apart), floor) * (1.0 + 10.0 / s.n)
 
 
 def forget(s: Any) -> None:
     """Empty the window."""
-    s.ring, s.order = [], []
-    s.n = s.head = 0
+    clear(s.late)
+    s.n = s.blocks = s.late_n = 0
 
 
 def middle(values: Any, n: int) -> float:
@@ -60,13 +108,3 @@ def insert(values: Any, n: int, value: float) -> None:
 def clear(values: Any) -> None:
     """Empty an array whose count is set to 0 by the caller."""
     values.clear()
-
-
-def level(s: Any) -> tuple[float, float]:
-    """Median and spread of the window; the spread is wider while little is known."""
-    n = s.n
-    median = s.order[n >> 1]
-    quartiles = (s.order[(3 * n) >> 2] - s.order[n >> 2]) / 1.349
-    tail = (s.order[(19 * n) // 20] - median) / 1.645
-    floor = FLOOR * abs(median) + TINY
-    return median, max(quartiles, tail, floor) * (1.0 + 10.0 / n)

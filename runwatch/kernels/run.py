@@ -19,20 +19,20 @@ MANY = 200_000  # rows from which loading numba pays
 
 _loaded: set[Any] = set()  # kernels whose compiled twin this process has loaded already
 Kernel = Callable[..., int]
-Rows = tuple[Any, Any, Any, Any, Any]
 
 
 def over(take: Callable[..., int]) -> Kernel:
     """The kernel that gives `take` row after row of series after series, each with its record.
 
-    It goes on from series `at[0]` and place `at[1]` until a series goes on in another segment than
-    its record (SEGMENT) or `take` says something else than DONE; `at[2]` is then the row. A series
-    whose slot is negative is passed by. `more` is what `take` wants beside the row.
+    The rows of a series lie side by side, from `begins` on. It goes on from series `at[0]` and row
+    `at[1]` until a series goes on in another segment than its record (SEGMENT) or `take` says
+    something else than DONE, in the row before `at[1]`. A series whose slot is negative is passed
+    by. `more` is what `take` wants beside the row.
     """
 
     def follow(
-        line: Any, time: Any, step: Any, epoch: Any, value: Any, order: Any, begins: Any,
-        segments: Any, slots: Any, states: Any, at: Any, more: Any,
+        line: Any, time: Any, step: Any, epoch: Any, value: Any, begins: Any, segments: Any,
+        slots: Any, states: Any, at: Any, more: Any,
     ) -> int:  # fmt: skip
         g, k = at[0], at[1]
         while g < len(slots):
@@ -45,11 +45,10 @@ def over(take: Callable[..., int]) -> Kernel:
                 return SEGMENT
             k = max(k, begins[g])
             while k < begins[g + 1]:
-                i = order[k]
+                happened = take(s, k, value[k], line[k], step[k], time[k], epoch[k], more)
                 k += 1
-                happened = take(s, i, value[i], line[i], step[i], time[i], epoch[i], more)
                 if happened != DONE:
-                    at[0], at[1], at[2] = g, k, i
+                    at[0], at[1] = g, k
                     return happened
             g += 1
         return DONE
@@ -62,34 +61,38 @@ def worth_compiling(rows: int) -> bool:
     return rows >= (SOME if "numba" in sys.modules else MANY)
 
 
+def compiles(rows: int) -> bool:
+    """Whether compiled code is at hand, or so many rows are worth loading it."""
+    return bool(_loaded) or worth_compiling(rows)
+
+
 class Run:
     """One pass of a kernel over the series of a quantity; iterating gives what happened.
 
-    `plain` makes line, time, step, epoch and value of the rows as lists, `arrays` are the same.
-    Each event is the kernel's code, the index of the series and the row where it happened (not of
-    SEGMENT); the record may be changed before the next one is asked for.
+    `groups` has the rows of the series as `arrays` and as `lists`. Each event is the kernel's
+    code, the index of the series and the row where it happened (not of SEGMENT); the record may be
+    changed before the next one is asked for.
     """
 
     def __init__(
-        self, kernel: Kernel, tracks: Tracks, groups: Any, slots: list[int],
-        arrays: Rows, plain: Callable[[], Rows], more: Any,
-    ) -> None:  # fmt: skip
+        self, kernel: Kernel, tracks: Tracks, groups: Any, slots: list[int], more: Any
+    ) -> None:
         tracks.seen += len(groups.order)
         compiled = tracks.compiled or kernel in _loaded or worth_compiling(tracks.seen)
         states = tracks.rows(compiled=compiled)
-        self._at: Any = [0, 0, 0]
+        self._at: Any = [0, 0]
         self._call: Callable[[], int]
         if compiled:
             from runwatch.kernels import compiled as twins
 
             _loaded.add(kernel)
-            kernel, self._at = twins.compiled(kernel), np.zeros(3, np.int64)
-            where = (groups.order, groups.begins, groups.segments, np.array(slots), states)
-            self._call = lambda: kernel(*arrays, *where, self._at, more)
+            kernel, self._at = twins.compiled(kernel), np.zeros(2, np.int64)
+            where = (groups.begins, groups.segments, np.array(slots), states)
+            self._call = lambda: kernel(*groups.arrays, *where, self._at, more)
         else:
-            rows = [a.tolist() for a in (groups.order, groups.begins, groups.segments)]
+            rows = [a.tolist() for a in (groups.begins, groups.segments)]
             listed = more.tolist() if isinstance(more, np.ndarray) else more
-            self._call = lambda: kernel(*plain(), *rows, slots, states, self._at, listed)
+            self._call = lambda: kernel(*groups.lists, *rows, slots, states, self._at, listed)
 
     def __iter__(self) -> "Run":
         return self
@@ -98,4 +101,4 @@ class Run:
         code = self._call()
         if code == DONE:
             raise StopIteration
-        return int(code), int(self._at[0]), int(self._at[2])
+        return int(code), int(self._at[0]), int(self._at[1]) - 1

@@ -4,6 +4,7 @@ from typing import Any
 
 from runwatch.kernels.rolling import (
     ALLOWANCE,
+    BLOCK,
     LEAST,
     LIMIT,
     MEMORY,
@@ -45,7 +46,7 @@ FIELDS = (
     *REPEATED,
     *LAST,
     *WINDOW,
-    *numbers("total", "usual", start=0.0),
+    *numbers("total", "usual", "median", "width", "per_width", start=0.0),
     *numbers("judged", "seen", "longest", "running_up", "strong"),
     *numbers(*_PLACES),
     *numbers("start_n"),
@@ -58,13 +59,20 @@ FIELDS = (
 )  # fmt: skip
 
 
+def refresh(s: Any) -> None:
+    """Make anew what is usual of the window."""
+    s.median, s.width = level(s)
+    s.per_width = 1.0 / s.width
+    if s.n >= LEAST:
+        fresh = BLOCK if s.blocks > 1 else 1
+        s.judged += fresh
+        s.usual += (s.width - s.usual) * fresh / min(s.judged, MEMORY)
+
+
 def alarms(s: Any, value: float, line: int, step: int, time: int) -> bool:
     """Whether the run-up of the CUSUM is above LIMIT with this value, else it is taken in."""
     if s.n >= LEAST:
-        median, spread = level(s)
-        s.judged += 1
-        s.usual += (spread - s.usual) / min(s.judged, MEMORY)
-        z = (value - median) / spread
+        z = (value - s.median) * s.per_width
         s.total += z - ALLOWANCE
         if s.total > 0.0:
             if s.running_up == 0:
@@ -83,13 +91,15 @@ def alarms(s: Any, value: float, line: int, step: int, time: int) -> bool:
             s.total = 0.0
             s.running_up = 0
             s.strong = 0
-    push(s, value)
+    if push(s, value):
+        refresh(s)
     return False
 
 
 def rise(s: Any) -> None:
     """Open a rise: at its first value three spreads up, else where the run-up began."""
-    s.level, s.spread = level(s)
+    s.level = s.median
+    s.spread = s.width
     s.at_line = s.first_line if s.strong == 1 else s.onset_line
     s.at_step = s.first_step if s.strong == 1 else s.onset_step
     s.at_time = s.first_time if s.strong == 1 else s.onset_time
@@ -168,7 +178,6 @@ def take(s: Any, at: int, value: float, line: int, step: int, time: int) -> int:
     if s.rising == 0 and alarms(s, value, line, step, time):
         rise(s)
     s.seen += 1
-    s.longest = max(s.longest, s.seen)
     happened = DONE
     if s.rising == 1:
         end = goes_on(s, at, value, line)

@@ -93,17 +93,21 @@ def compare(s: Any, value: float, line: int, step: int, time: int, level: float)
     s.drop_last_line = line
 
 
+def scatter(s: Any) -> float:
+    """How far the first block medians lie from the baseline."""
+    away = [0.0] * FIRST
+    for j in range(s.blocks_n):
+        away[j] = abs(s.blocks[j] - s.level)
+    return middle(away, s.blocks_n) * 1.4826
+
+
 def block_ends(s: Any, line: int) -> None:
     """Judge the median of a whole block, which stands in order of size."""
     median = s.block[BLOCK // 2]
     if s.blocks_n < FIRST:
         s.blocks[s.blocks_n] = median
         s.blocks_n += 1
-    away = [0.0] * FIRST
-    for j in range(s.blocks_n):
-        away[j] = abs(s.blocks[j] - s.level)
-    typical = middle(away, s.blocks_n) * 1.4826
-    if s.level - median < max(SMALL * s.level, CLEAR * typical):
+    if s.level - median < SMALL * s.level or s.level - median < CLEAR * scatter(s):
         s.small = 0
         return
     if s.small == 0:

@@ -22,15 +22,13 @@ _FIRST = 8
 class Field:
     """One number of a record, or an array of `size` of them.
 
-    `count` names the field that tells how many of them are in use, all where it is empty;
-    `sorts` names the array whose values this one holds in order of size.
+    `count` names the field that tells how many of them are in use, all where it is empty.
     """
 
     name: str
     start: float | int = 0
     size: int = 0
     count: str = ""
-    sorts: str = ""
 
     @property
     def dtype(self) -> Any:
@@ -93,8 +91,9 @@ LAST = (  # the last TAIL values with their places, a ring, and those before wha
 
 def keep(s: Any, at: int, value: float) -> None:
     """Take a value into the ring of the last ones."""
-    s.tail_at[s.tail_n % TAIL] = at
-    s.tail_value[s.tail_n % TAIL] = value
+    k = s.tail_n % TAIL
+    s.tail_at[k] = at
+    s.tail_value[k] = value
     s.tail_n += 1
 
 
@@ -183,14 +182,11 @@ class Tracks:
         self.slots, self._plain, self._array = {}, [], None
         for key, values in state.items():
             row = self.fresh(**{name: _number(value) for name, value in values.items()})
-            for field in self.fields:
-                if field.sorts:
-                    setattr(row, field.name, sorted(getattr(row, field.sorts)))
             self.slots[key] = len(self.slots)
             self._plain.append(row)
 
     def _json(self, row: Any) -> dict[str, Any]:
-        return {f.name: _plain(getattr(row, f.name)) for f in self.fields if not f.sorts}
+        return {f.name: _plain(getattr(row, f.name)) for f in self.fields}
 
     def _append(self, segment: int) -> None:
         if self._array is None:
@@ -201,8 +197,8 @@ class Tracks:
             self._array = np.concatenate((self._array, np.zeros_like(self._array)))
         if self._blank is None:  # a run of thousands of streams copies it thousands of times
             self._pack(last, self.fresh())
-            self._blank = self._array[last : last + 1].copy()
-        self._array[last : last + 1] = self._blank
+            self._blank = _bytes(self._array)[last].copy()
+        _bytes(self._array)[last] = self._blank
         self._array["segment"][last] = segment
 
     def _pack(self, slot: int, row: Any) -> None:
@@ -222,6 +218,11 @@ class Tracks:
                 used = values[field.count] if field.count else field.size
                 values[field.name] = values[field.name][: min(used, field.size)].tolist()
         return SimpleNamespace(**values)
+
+
+def _bytes(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """The bytes of every record: copied as such, not field by field."""
+    return rows.view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
 
 
 def _plain(value: Any) -> Any:

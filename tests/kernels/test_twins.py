@@ -53,14 +53,14 @@ def passed(
     begins = [0, n // 3, n // 2, n]
     slots = [tracks.slot(str(i), 0) for i in range(3)]
     extra = [np.arange(n, dtype=m) % 5 // 4 if isinstance(m, type) else m for m in more or (0,)]
-    at: Any = [0, 0, 0]
+    at: Any = [0, 0]
     steps = [NOTHING if i % 50 > 45 else i // 2 for i in range(n)]
     columns = [np.arange(n), np.arange(n), np.array(steps), np.full(n, math.nan), np.array(values)]
-    tables = [np.arange(n), np.array(begins), np.array(segments, np.int32), np.array(slots)]
+    tables = [np.array(begins), np.array(segments, np.int32), np.array(slots)]
     if fast:
         for column in columns:
             column.flags.writeable = False
-        kernel, at = compiled(kernel), np.zeros(3, np.int64)
+        kernel, at = compiled(kernel), np.zeros(2, np.int64)
     else:
         columns, tables = [c.tolist() for c in columns], [t.tolist() for t in tables]
         extra = [e.tolist() if isinstance(e, np.ndarray) else e for e in extra]
@@ -97,24 +97,23 @@ FEW = (
     *numbers("segment", "n", "head"),
     Field("level", math.nan),
     Field("ring", 0.0, 4, count="n"),
-    Field("order", 0.0, 4, count="n", sorts="ring"),
 )
 
 
 @pytest.mark.parametrize("fast", [False, True])
 def test_records_go_through_json(fast: bool) -> None:
-    """What a record holds comes back from plain JSON, also NaN; the sorted copy is made anew."""
+    """What a record holds comes back from plain JSON, also NaN."""
     tracks = Tracks(FEW)
     for i in range(20):
         slot = tracks.slot(keyed("log", f"loss {i}", i), i)
-        tracks[slot] = tracks.fresh(segment=i, n=3, ring=[3.0, 1.0, 2.0], order=[1.0, 2.0, 3.0])
+        tracks[slot] = tracks.fresh(segment=i, n=3, ring=[3.0, 1.0, 2.0])
         tracks.rows(compiled=fast)
     past = json.loads(json.dumps(tracks.state(), allow_nan=False))
     again = Tracks(FEW)
     again.restore(past)
     assert tracks.state() == again.state()
     row = again[again.slots[keyed("log", "loss 7", 7)]]
-    assert (7, [3.0, 1.0, 2.0], [1.0, 2.0, 3.0]) == (row.segment, row.ring, row.order)
+    assert (7, [3.0, 1.0, 2.0]) == (row.segment, row.ring)
     assert math.isnan(row.level)
     assert ("log", "loss 7", 7) == unkeyed(list(tracks.slots)[7])
     assert len(list(tracks.marked("segment"))) == 19
