@@ -335,6 +335,35 @@ def test_on_a_terminal_there_is_a_live_view_that_q_ends(tmp_path: Path) -> None:
     assert (tmp_path / "babysit-training.json").exists()
 
 
+def test_a_run_that_has_ended_says_so_beside_those_that_go_on(tmp_path: Path) -> None:
+    """Its block keeps the last word until all are left."""
+    over, on = tmp_path / "over.log", tmp_path / "on.log"
+    over.write_text("\n".join([*steps(1, 100), "Training finished"]) + "\n")
+    on.write_text("\n".join(steps(1, 50)) + "\n")
+    ours, theirs = pty.openpty()
+    words = ["watch", str(over), str(on), "--interval", "0.3", "--out-dir", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runwatch", *words],
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        env={**os.environ, "COLUMNS": "160", "LINES": "40", "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    try:
+        for wanted, key in ((b"SUCCEEDED, GO", b""), (b"stopped watching: the", b"q")):
+            while wanted not in seen and (piece := _read(ours)):
+                seen += piece
+            assert wanted in seen, seen.decode("utf-8", "replace")
+            os.write(ours, key)
+        while _read(ours):
+            pass
+        assert 0 == process.wait(60)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
 def test_without_a_target_a_person_is_asked(tmp_path: Path) -> None:
     """What grows here is offered, and a number chooses it."""
     (tmp_path / "train.log").write_text("\n".join(steps(1, 100)) + "\n")

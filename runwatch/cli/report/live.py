@@ -45,6 +45,7 @@ class Block:
     began: Began | None = None
     report: Progressed | None = None
     findings: dict[str, Finding] = field(default_factory=dict)
+    ended: Ended | None = None
     words: deque[str] = field(default_factory=lambda: deque(maxlen=_WORDS))
 
 
@@ -122,6 +123,7 @@ class Live:
                 del block.findings[event.finding.id]
         elif isinstance(event, Ended):
             self._ended.append(event)
+            block.ended = event
         else:
             block.words.append(f"{when} {_word(event)}")
 
@@ -135,23 +137,30 @@ class Live:
         if block.began is not None and block.began.process is not None:
             rows.append(Text(process(block.began.process), style="dim"))
         if block.report is not None:
-            rows += _report(block.report)
+            rows += _report(block.report, over=block.ended is not None)
         rows += [Text(clean(word), style="cyan") for word in block.words]
         standing = [f for f in block.findings.values() if f.state is not State.RECOVERED]
         rows += _findings(standing)
         state = block.report.state if block.report else "…"
+        bad = any(f.severity == "critical" for f in standing)
+        if block.ended is not None:
+            decision = block.ended.summary["decision"]
+            state = f"{block.ended.summary['terminal_state']}, {decision}"
+            bad = decision == "NO-GO"
+            rows.append(Text(f"stopped watching: {clean(block.ended.why)}"))
         return Panel(
             Group(*rows), title=Text(f"{clean(name)}  {state}"), title_align="left",
-            border_style="red" if any(f.severity == "critical" for f in standing) else "green",
+            border_style="red" if bad else "green",
         )  # fmt: skip
 
 
-def _report(report: Progressed) -> Iterator[RenderableType]:
+def _report(report: Progressed, *, over: bool = False) -> Iterator[RenderableType]:
     if report.cloud is None:
         yield Text(progress(report), style="bold")
     else:
         yield from (Text(line) for line in course(report.cloud, report.at, recent(report)))
-    yield Text(resources(report).strip())
+    if not over:
+        yield Text(resources(report).strip())
     if report.losses:
         yield Text(f"loss {sparkline(report.losses, 60)} {brief(report.losses[-1])}", style="green")
     if len(report.ranks) > 1:
