@@ -116,6 +116,12 @@ class Pulse:
             self.evidence = f"{batch.stream.name}:{line}: {redact(text)[:_SHOWN]}"
 
     @property
+    def latest(self) -> tuple[str, int]:
+        """The stream that spoke last, and its last line; "" and 0 where none did."""
+        name = max(self.places, key=lambda one: self.places[one].heard, default="")
+        return name, self.places[name].lines if name else 0
+
+    @property
     def pace(self) -> float | None:
         """Steps a second, None where it is not known."""
         if len(self._pairs) < 2:

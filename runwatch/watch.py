@@ -9,13 +9,14 @@ from datetime import datetime
 from functools import partial
 
 from runwatch.artifact import artifact
-from runwatch.cadence import Cadence, Glance, news
+from runwatch.cadence import Cadence, Glance
 from runwatch.chunk import Chunk
 from runwatch.errors import StoreError
-from runwatch.event import Acted, Began, Ended, Event, Found, Noted, Progressed, Turned
+from runwatch.event import Began, Ended, Event, Found, Noted, Progressed, Turned
 from runwatch.evidence import evident
 from runwatch.finding import Finding, Role
 from runwatch.judgement import GOES_ON, OPEN, Ending, TerminalState
+from runwatch.pace import Pace
 from runwatch.pipeline import Analysis
 from runwatch.pulse import Pulse
 from runwatch.recent import Recent
@@ -67,10 +68,9 @@ class Watch:
             self.settle, 2 * self.cadence.most,
         )  # fmt: skip
         self._ending = GOES_ON
-        self._ending_since = self._heard = self._evaluated = self._looked = self._due = now
+        self._ending_since = self._heard = self._evaluated = self._looked = now
         self._dirty, self._cost = False, 0.0
-        self._two = 2 * self.cadence.interval  # as the pace was when silence began: it gets slower
-        self._glance = Glance()
+        self.pace = Pace(self.cadence, now)
         self._closed: set[str] = set()
         self._notes: list[str] = []
         self.analysis.lost = self._lost
@@ -88,7 +88,7 @@ class Watch:
             return
         batch = self.analysis.take(chunk)
         self._heard, self._dirty = self.steady(), True
-        self._two = 2 * self.cadence.interval
+        self.pace.heard()
         self.recent.feed(chunk, batch.first_line)
         self.pulse.feed(chunk, batch, self._heard)
 
@@ -127,7 +127,7 @@ class Watch:
         """Seconds until the next tick is of use."""
         times = [self._looked + LOOK]
         if self.caught_up:
-            times += [self._due, *self.standing.due]
+            times += [self.pace.due, *self.standing.due]
             if self._dirty:
                 times.append(self._evaluated + self._pause)
         return 0.0 if self.over else max(0.0, min(times) - self.steady())
@@ -158,7 +158,7 @@ class Watch:
             "" if process or self.body is None or self.cloud else "no process found",
             self.pulse.form, self.pulse.evidence, self.resumed,
         )  # fmt: skip
-        self._glance = self._now()
+        self.pace.glance = self._now()
         standing = [f for f in self.standing.open if f.role is not Role.FOLLOW_ON]
         told = [self._found(f, "new") for f in standing]
         return [began, self._report(now, first=True), *told, *self._treat(now)]
@@ -182,15 +182,15 @@ class Watch:
         if looking or events:
             events += self._treat(now)
         if not self.over:
-            self._quicken(now, events)
-            if now >= self._due:
+            events = self.pace.quicken(now, events)
+            if now >= self.pace.due:
                 events.append(self._report(now))
         return events
 
     def _pass(self, now: float) -> bool:
         """Tell that time has passed; whether findings may differ now."""
-        three = self.cadence.three
-        return self.analysis.tick(now, self._two, lives=self._lives, three=three)
+        three = self.pace.cadence.three
+        return self.analysis.tick(now, self.pace.patience, lives=self._lives, three=three)
 
     def _treat(self, now: float) -> list[Event]:
         """What the state of things asks for, the end included."""
@@ -200,11 +200,9 @@ class Watch:
             return self.finish("the input has ended")
         if self.unreachable:
             return []
-        name = max(self.pulse.places, key=lambda n: self.pulse.places[n].heard, default="")
-        line = self.pulse.places[name].lines if name else 0
         runs = self.cloud is not None and not self.cloud.over  # whatever one of its tasks says
         ending = GOES_ON if runs else self._ending
-        course = Course(ending, self._ending_since, self._heard, name, line)
+        course = Course(ending, self._ending_since, self._heard, *self.pulse.latest)
         events = list(self.treatment.treat(now, course))
         if self.treatment.stop and not self.treatment.doing.busy:
             events += self.finish(self.treatment.stop)
@@ -228,37 +226,16 @@ class Watch:
         """The finding with the line that it rests on and the last checkpoint before it."""
         (finding,) = evident([finding], self.recent.cite)
         last = self.analysis.checkpoints.last(finding.step)
-        where = "" if last is None else last.path
-        if last is not None and last.step is not None:
-            where = f"step {last.step} ({last.path})"
-        return Found(self.target, self.clock(), finding, change, where)
-
-    # Reports
-
-    def _quicken(self, now: float, events: list[Event]) -> None:
-        """An anomaly or a change of state brings the next report forward."""
-        at = [i for i, e in enumerate(events) if isinstance(e, Found) and e.change == "new"]
-        if not at and not any(isinstance(e, Turned | Acted) for e in events):
-            return
-        found = events[at[-1]] if at else None
-        if self.cadence.interval > self.cadence.start:
-            self.cadence = replace(self.cadence, interval=self.cadence.start)
-            if isinstance(found, Found):
-                events[at[-1]] = replace(found, reset=self.cadence.start)
-        self._due = min(self._due, now + self.cadence.start)
+        return Found(self.target, self.clock(), finding, change, str(last or ""))
 
     def _report(self, now: float, *, first: bool = False) -> Progressed:
         """One report, and when the next is due. What was read is stored with it."""
-        glance = self._now()
-        reasons, before = news(self._glance, glance), self.cadence.interval
-        if not first:
-            self.cadence = self.cadence.after(eventful=bool(reasons))
-        self._glance, self._due = glance, now + self.cadence.interval
+        before = self.pace.cadence.interval
+        reasons, full = self.pace.report(now, self._now(), first=first)
         self.analysis.flush()
         return replace(
-            self.peek(), next_in=0.0 if self.once else self.cadence.interval, before=before,
-            reasons=reasons, first=first,
-            full=not first and (self.cadence.full or bool({*reasons} - {"loss moved"})),
+            self.peek(), next_in=0.0 if self.once else self.pace.cadence.interval, before=before,
+            reasons=reasons, first=first, full=full,
         )  # fmt: skip
 
     def peek(self) -> Progressed:
@@ -266,7 +243,7 @@ class Watch:
         now, outline, pulse = self.steady(), self.analysis.outline, self.pulse
         metrics = {q: told for q in _SHOWN if (told := outline.latest(q)) is not None}
         last = self.analysis.checkpoints.last()
-        running, left = self._ending.state in OPEN, max(0.0, self._due - now)
+        running, left = self._ending.state in OPEN, max(0.0, self.pace.due - now)
         return Progressed(
             self.target, self.clock(), self.state, outline.last_step, outline.total_steps, metrics,
             pulse.speed(metrics.get("throughput")),
@@ -295,8 +272,6 @@ class Watch:
         process = self.treatment.process
         run = str(self._ending.state)
         return run if process is None or process.alive else f"{run}, process {process.state}"
-
-    # The history, and the final word
 
     def _lost(self, error: StoreError) -> None:
         self.unstored = str(error)

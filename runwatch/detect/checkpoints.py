@@ -33,6 +33,9 @@ class Checkpoint:
     best: bool = False
     loss: float | None = None
 
+    def __str__(self) -> str:
+        return self.path if self.step is None else f"step {self.step} ({self.path})"
+
 
 class Checkpoints:
     """Fed batch by batch, asked at any time; `state` is plain JSON."""

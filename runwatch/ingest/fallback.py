@@ -126,8 +126,8 @@ class Fallback:
         told: RunwatchError | None = None
         try:
             async for chunk in chunks:
-                settled = getattr(source, "settled", True)
-                self._caught_up |= source is self._log and not chunk.data and settled
+                answered = getattr(source, "settled", None) is not False
+                self._caught_up |= source is self._log and not chunk.data and answered
                 await self._queue.put(chunk)
         except RunwatchError as error:
             if source is self._service:

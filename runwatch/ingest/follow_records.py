@@ -78,9 +78,9 @@ class Translated:
         return self._inner.reach
 
     @property
-    def settled(self) -> bool:
-        """Whether all that was there has been given."""
-        return getattr(self._inner, "settled", True)
+    def settled(self) -> bool | None:
+        """Whether all that was there has been given, None where only silence tells."""
+        return getattr(self._inner, "settled", None)
 
     @property
     def host(self) -> Any:

@@ -38,7 +38,7 @@ class Following(Protocol):
     UnreachableError where trying again cannot help (a host key that changed).
 
     A source for which silence does not mean that there is nothing, as it has not been answered yet,
-    has a `settled`, false until all that was there has been given.
+    has a `settled`, false until all that was there has been given; None where silence does tell.
     """
 
     @property

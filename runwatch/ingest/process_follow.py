@@ -54,9 +54,9 @@ class ProcessLogs:
         return self._logs.events if self._logs else []
 
     @property
-    def settled(self) -> bool:
+    def settled(self) -> bool | None:
         """Whether all that was there has been given."""
-        return self._logs is not None and getattr(self._logs, "settled", True)
+        return False if self._logs is None else getattr(self._logs, "settled", None)
 
     def streams(self) -> list[Stream]:
         """The streams known now, none before the process was found."""

@@ -67,9 +67,9 @@ class SlurmLogs:
         return self._logs.events if self._logs else self._told
 
     @property
-    def settled(self) -> bool:
+    def settled(self) -> bool | None:
         """Whether all that was there has been given; a job that waits has nothing yet."""
-        return self.job is not None and getattr(self._logs, "settled", True)
+        return self.job is not None if self._logs is None else getattr(self._logs, "settled", None)
 
     def streams(self) -> list[Stream]:
         """The streams known now."""

@@ -294,7 +294,7 @@ def test_a_stall_is_told_by_the_pace_that_reports_had_when_silence_began() -> No
     for first in range(1, 42, 2):
         bench.say(*steps(first, first + 1))
         bench.baseline() if first == 1 else bench.after(10)
-    pace = bench.watch.cadence.interval
+    pace = bench.watch.pace.cadence.interval
     events = bench.after(2 * pace - 11)
     assert "stalled" not in [event.finding.kind for event in of(Found, events)]
     events = bench.after(12)

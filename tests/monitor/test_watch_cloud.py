@@ -131,7 +131,7 @@ def test_another_state_of_a_task_starts_the_pace_over() -> None:
     bench.say(STATES, "PIPELINE_STATE_RUNNING pipeline a (projects/p/pipelineJobs/4)")
     bench.watch.baseline()
     bench.after(170)
-    assert bench.watch.cadence.interval > 60
+    assert bench.watch.pace.cadence.interval > 60
     tasks = (CloudTask("train", "SUCCEEDED"), CloudTask("deploy", "RUNNING"))
     turns = bench.says(replace(job, tasks=tasks))
     assert [("train SUCCEEDED", "train RUNNING"), ("deploy RUNNING", "deploy PENDING")] == [
