@@ -491,8 +491,10 @@ def follow(first, last, given, matched):
             if sees != w:
                 _changed(seen_by, sees, given)
         deep = whole_at(row + 8 * DEEP)
-        if deep:
-            speaker = w if deep == 1 else own
+        if deep == 1:
+            speaker = w
+        elif deep and not (w == speaker and whole_at(row + 8 * CONTINUES)):
+            speaker = own
         used += used_here
         i += 1
         why = np.int64(DONE)

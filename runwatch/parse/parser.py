@@ -241,6 +241,8 @@ class Parser:
             self._text(stream, line, text[: m.start()], time, depth)
             text = text[m.end() :]
         peeled = self._peeler.peel(text)
+        if not peeled.message or peeled.message.isspace():
+            return  # as blank as a line without prefixes
         message, behind = bar.normal(peeled.message)
         if behind:
             drawn = text[: len(text) - len(peeled.message)] + message
@@ -264,14 +266,15 @@ class Parser:
                 self._trace.odd = True
 
     def _rank(self, stream: Stream, said: Prefix, message: str) -> int | None:
-        """Who wrote a line: as its prefix or stream says, or whom an indented line continues."""
+        """Who wrote a line: as its prefix or stream says, or, where its prefixes name no rank, whom
+        an indented line continues."""
         rank = stream.rank if said.rank is None else said.rank
-        if said.deep:
-            self._speakers[stream.name] = rank
-        elif message[:1] in " \t}":
+        if said.rank is None and message[:1] in " \t}":
             speaker = self._speakers.get(stream.name, rank)
             if speaker != rank and self._writer(stream, speaker).continues:
                 return speaker
+        if said.deep:
+            self._speakers[stream.name] = rank
         return rank
 
     # From a text to a record

@@ -19,6 +19,11 @@ _LEVELS = {
     "trace": "debug", "debug": "debug", "info": "info", "notice": "info", "warning": "warning",
     "warn": "warning", "error": "error", "critical": "critical", "fatal": "critical",
 }  # fmt: skip
+_MARKS = "-:|>"  # between a prefix and its message
+_ROW = re.compile(
+    r"\|(?!\s*(?:TRACE|DEBUG|INFO|NOTICE|SUCCESS|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|[^|]*\s-\s)"
+    r"[^|]*\|.*\|\s*$"
+)
 _NAMED = re.compile(r"\(\?P<(\w+)>")
 _MEANINGS = frozenset((*stamp.KINDS, "clock", "rank", "level", "actor"))
 
@@ -84,6 +89,7 @@ class Prefixes:
     start: Pattern
     anywhere: Pattern
     after: Pattern
+    whole: frozenset[str] = frozenset()  # names of those whose end is their own
     own: tuple[tuple[Any, str], ...] = ()  # with names; of `regex`, which can be told to give up
 
     @classmethod
@@ -102,6 +108,7 @@ class Prefixes:
             start,
             anywhere,
             after,
+            frozenset(entry["name"] for entry in entries if entry.get("whole")),
             tuple((compiled(entry), str(entry.get("name", "?"))) for entry in own),
         )
         for entry in own:
@@ -152,14 +159,27 @@ class Peeler:
         return Prefix(time, rank, level, message, deep)
 
     def steps(self, text: str) -> Iterator[tuple[int, int, list[tuple[str, str]], str]]:
-        """The prefixes of a line in order: begin, end, what its groups say, its name."""
+        """The prefixes of a line in order: begin, end, what its groups say, its name.
+
+        The last one ends before the message's own indentation.
+        """
         at = self._indent(text)
-        for deep in range(_DEPTH):
-            found = self._prefixes.match(text, at, first=not deep)
+        found = self._prefixes.match(text, at, first=True)
+        for _ in range(_DEPTH):
             if found is None or found[0] == at:
                 return
-            yield at, *found
-            at = found[0]
+            end, said, name = found
+            whole = name in self._prefixes.whole
+            edge = -1 if whole else _edge(text, at, end)
+            found = self._prefixes.match(text, end, first=False) if edge < 0 else None
+            if found is None or found[0] == end:
+                if not whole:
+                    end = edge if edge >= 0 else _before_indent(text, at, end, said)
+                if end > at:
+                    yield at, end, said, name
+                return
+            yield at, end, said, name
+            at = end
 
     def _indent(self, text: str) -> int:
         """Where the first prefix may begin; srun pads its ranks with blanks."""
@@ -178,6 +198,23 @@ class Peeler:
         found = self._times[key]
         self.misdated |= found is None and kind in stamp.KINDS
         return found
+
+
+def _edge(text: str, begin: int, end: int) -> int:
+    """Where the bar that a prefix ends in stands, if it is the edge of a table's row and no
+    separator; -1 where it is not."""
+    bar = begin + len(text[begin:end].rstrip()) - 1
+    return bar if text[bar] == "|" and _ROW.match(text, bar) else -1
+
+
+def _before_indent(text: str, begin: int, end: int, said: list[tuple[str, str]]) -> int:
+    """Where the message begins whose indentation a prefix took: behind one blank. What pads its
+    own end, as a level does without a mark behind it, keeps its blanks."""
+    solid = begin + len(text[begin:end].rstrip(" "))
+    if end - solid < 2 or end == len(text):
+        return end
+    padded = any(meaning == "level" for meaning, _ in said) and text[solid - 1] not in _MARKS
+    return end if padded else solid + 1
 
 
 def compiled(entry: dict[str, Any]) -> Any:

@@ -93,7 +93,7 @@ class Trace:
         """A message, what its prefixes said, whose it is and the block it stands in."""
         self.before = Context(False, block == "code", writer.table.heading)
         self.seen.append((said, rank, Traits.of(message), block))
-        self.continues |= not said.deep and message[:1] in " \t}"
+        self.continues |= said.rank is None and message[:1] in " \t}"
 
     def weigh(self, writer: Writer) -> None:
         """A writer is about to weigh what the line says."""
@@ -136,6 +136,8 @@ class Trace:
             record = self.taken[0][0]
             if record.rank is not None and named is not None and record.rank != named:
                 return None  # the prefix names one rank and a field another
+            if record.rank is not None and self.continues:
+                return None  # it goes on with one writer's line and names another
             said["rank"] = named if record.rank is None else record.rank
             said["asked"] = record.rank is not None and named is None
             said |= self._taken(timed)
