@@ -235,18 +235,24 @@ class Parser:
             if not drawn.isspace():
                 self._text(stream, line, drawn, None, 0)
 
-    def _text(self, stream: Stream, line: int, text: str, time: int | None, depth: int) -> None:
-        """Peel one text, see what block it stands in, and read it."""
+    def _text(
+        self, stream: Stream, line: int, text: str, time: int | None, depth: int,
+        rank: int | None = None,
+    ) -> None:  # fmt: skip
+        """Peel one text, see what block it stands in, and read it; time and rank are those of what
+        it lies in, for a text that does not say its own."""
         if "[" in text and (m := _glued(text)):
-            self._text(stream, line, text[: m.start()], time, depth)
+            self._text(stream, line, text[: m.start()], time, depth, rank)
             text = text[m.end() :]
         peeled = self._peeler.peel(text)
+        if peeled.rank is None and rank is not None:
+            peeled = peeled._replace(rank=rank)
         if not peeled.message or peeled.message.isspace():
             return  # as blank as a line without prefixes
         message, behind = bar.normal(peeled.message)
         if behind:
             drawn = text[: len(text) - len(peeled.message)] + message
-            self._text(stream, line, drawn, time, depth)
+            self._text(stream, line, drawn, time, depth, rank)
             message = behind
         if "x across cluster]" in message:
             message = _REPEATED.sub("", message)
@@ -296,7 +302,7 @@ class Parser:
             if read.text is not None and depth < _MAX_NESTING:
                 for part in read.text.split("\n"):
                     for drawn in clean.texts(part):
-                        self._text(stream, line, drawn, time, depth + 1)
+                        self._text(stream, line, drawn, time, depth + 1, said.rank)
                 return
             if read.record is not None and structured.is_setting(found[0]):
                 self._plain(stream, line, said._replace(message=found[0]), writer, block)

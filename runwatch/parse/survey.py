@@ -108,14 +108,17 @@ class Survey(Parser):
             found = self.metrics[metric, unit] = Metric(metric, unit, quantity, line)
         found.count += 1
 
-    def _text(self, stream: Stream, line: int, text: str, time: int | None, depth: int) -> None:
+    def _text(
+        self, stream: Stream, line: int, text: str, time: int | None, depth: int,
+        rank: int | None = None,
+    ) -> None:  # fmt: skip
         for family in self._signs:
             if (sign := family.sign(text)) is not None:
                 _count(self.families, family.name, line, sign)
         for fragment, seen in self.fragments.items():
             if fragment in text:
                 _count({fragment: seen}, fragment, line, text)
-        super()._text(stream, line, text, time, depth)
+        super()._text(stream, line, text, time, depth, rank)
 
     def _read(
         self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str, depth: int

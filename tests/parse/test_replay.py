@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runwatch.chunk import Chunk, Stream
 from runwatch.parse import Parser, stage
 from runwatch.tally import Tally
-from tests.parse.reading import MIXED, RUN, rows
+from tests.parse.reading import MIXED, RUN, points, rows
 
 WATCHWORDS = ("error", "nccl warn", "checkpoint 0 failed")
 
@@ -259,3 +259,13 @@ def test_a_line_that_is_taken_for_source_leaves_its_writer_as_it_was() -> None:
     lines = [f"[1,{rank}]<stderr>:{word}" for word in words for rank in range(8)]
     data = ("\n".join(lines) + "\n").encode()
     assert told(data, replay=True) == told(data, replay=False)
+
+
+def test_a_text_within_a_text_has_the_rank_of_what_carries_it() -> None:
+    """Docker's JSON behind a tag, replayed or read; a rank of its own goes before."""
+    step = b'{\\"step\\": %d, \\"loss\\": 2.5}'
+    lines = [b'[rank%d]: {"log":"%s\\n","stream":"stdout"}' % (i % 3, step % i) for i in range(12)]
+    lines.append(b'[rank1]: {"log":"[rank2]: step 12 loss 2.5\\n","stream":"stdout"}')
+    data = b"\n".join(lines) + b"\n"
+    assert [row[2] for row in points(data)] == [*[0, 1, 2] * 4, 2]
+    assert told(data, replay=False) == told(data, replay=True)
