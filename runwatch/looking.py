@@ -23,7 +23,7 @@ from runwatch.finding import Finding
 from runwatch.ingest import open_source
 from runwatch.ingest.cited import cited
 from runwatch.ingest.following import Following, ended, open_following
-from runwatch.judgement import Decision, Judgement
+from runwatch.judgement import OPEN, Decision, Judgement
 from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import Analysis, remembered, resumable
 from runwatch.recent import Recent
@@ -108,9 +108,20 @@ async def _live(
             "is unknown",
             hint="it is tried again at the next check",
         )
+    _seen_whole(target, source)
     said = getattr(source, "said", None)  # a service knows best how its run ended
     seen = _of(analysis.finish(cite=recent.cite, ending=lambda told: followed(told, said)))
     return replace(seen, notes=(*seen.notes, *source.events[-3:]))
+
+
+def _seen_whole(target: Target, source: Following) -> None:
+    """Raises UnreachableError where a run that goes on could not be read to where it is."""
+    behind, said = getattr(source, "behind", ""), getattr(source, "said", None)
+    if behind and (said is None or said.state in OPEN):
+        raise UnreachableError(
+            f"{target}: {behind}; the state of the run is unknown",
+            hint="it is tried again at the next check",
+        )
 
 
 async def _up_to_now(source: Following, chunks: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:

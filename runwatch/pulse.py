@@ -19,12 +19,14 @@ _PLAIN = {"_per_second": "/s", "_per_sec": "/s", "per_second": "/s", "/sec": "/s
 
 @dataclass(slots=True)
 class Place:
-    """One stream: its rank, last step and when it last said anything (seconds, steady clock)."""
+    """One stream: its rank, last step and when it last said anything (seconds, steady clock).
+    `trains` is False for one that only tells of states."""
 
     rank: int | None
     step: int | None = None
     heard: float = 0.0
     lines: int = 0
+    trains: bool = True
 
 
 @dataclass(slots=True)
@@ -44,7 +46,9 @@ class Pulse:
     def feed(self, chunk: Chunk, batch: Batch, now: float) -> None:
         """Take the next batch."""
         name = batch.stream.name
-        place = self.places.setdefault(name, Place(batch.stream.rank))
+        place = self.places.setdefault(
+            name, Place(batch.stream.rank, trains=batch.stream.kind != "vertex")
+        )
         place.heard = now
         place.lines = max(place.lines, batch.last_line)
         for step, _ in batch.progress.values():

@@ -249,7 +249,9 @@ class Watch:
             pulse.speed(metrics.get("throughput")),
             pulse.eta(outline.last_step, outline.total_steps) if running else None,
             self.gpu() if self.gpu else None, left, left, losses=tuple(pulse.losses),
-            ranks=tuple((n, p.rank, p.step, now - p.heard) for n, p in pulse.places.items()),
+            ranks=tuple(
+                (n, p.rank, p.step, now - p.heard) for n, p in pulse.places.items() if p.trains
+            ),
             standing=self.standing.open, lines=self.analysis.account.lines,
             checkpoint=last.path if last else "", cloud=self.cloud,
         )  # fmt: skip

@@ -66,6 +66,11 @@ class Tracking:
             close()
 
     @property
+    def behind(self) -> str:
+        """Why not all that was logged could be asked for, "" where it could."""
+        return str(getattr(self._service, "behind", ""))
+
+    @property
     def caught_up(self) -> bool:
         """Whether it was asked for everything once, or could not be."""
         return self._asked_before
@@ -154,7 +159,7 @@ class Tracking:
         if job is None:
             return
         self._asked_before = True
-        behind = getattr(self._service, "behind", "")
+        behind = self.behind
         if not behind:
             self.answered = asked
         elif behind != self._behind:

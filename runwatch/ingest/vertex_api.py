@@ -15,6 +15,7 @@ from runwatch.ingest.service import asked, client, unreachable
 
 PAGE = 1000  # entries in an answer, the most that may be asked for
 _TIMEOUT = 20.0  # seconds to wait for an answer; who watches asks again by himself
+_SEARCHED = 60.0  # the same for entries, which are searched for
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _QUIETLY = {"GRPC_VERBOSITY": "NONE", "GRPC_ENABLE_FORK_SUPPORT": "0"}
 _LOGIN = "log in again with `gcloud auth application-default login`"
@@ -79,7 +80,9 @@ class Api:
             "order_by": "timestamp asc", "page_size": PAGE,
         }  # fmt: skip
         pages: Iterable[Any] = self._ask(
-            lambda: self._logs.list_log_entries(request=request, **_PATIENT).pages
+            lambda: (
+                self._logs.list_log_entries(request=request, retry=None, timeout=_SEARCHED).pages
+            )
         )
         turn = iter(pages)
         while (page := self._ask(lambda: next(turn, None))) is not None:

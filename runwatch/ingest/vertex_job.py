@@ -63,7 +63,7 @@ class Described:
 
 def described_job(job: Any) -> Described:
     """A custom job."""
-    state = job.state.name.removeprefix(JOB)
+    state = _word(job, "state", JOB)
     began, ended = _seconds(job.start_time), _seconds(job.end_time)
     cloud = CloudJob(
         "Custom job", job.display_name, job.name, state, state in OVER, began, ended,
@@ -80,7 +80,7 @@ def described_job(job: Any) -> Described:
 
 def described_pipeline(job: Any) -> Described:
     """A pipeline job with its tasks."""
-    state = job.state.name.removeprefix(PIPELINE)
+    state = _word(job, "state", PIPELINE)
     began, ended = _seconds(job.start_time), _seconds(job.end_time)
     tasks = list(_tasks(job))
     cloud = CloudJob(
@@ -121,7 +121,7 @@ def _tasks(job: Any) -> Iterator[tuple[CloudTask, Any]]:
     for one in details:
         if one.task_id in holders or (not one.parent_task_id and one.task_name == root):
             continue
-        state = one.state.name.removeprefix(TASK)
+        state = _word(one, "state", TASK)
         times = _seconds(one.start_time) or _seconds(one.create_time), _seconds(one.end_time)
         yield CloudTask(one.task_name, state, *times), one
 
@@ -133,7 +133,7 @@ def _waiting(job: Any) -> Iterator[CloudTask]:
     for key in ("root", "dag", "tasks"):
         plan = plan.get(key) if hasattr(plan, "get") else None
         plan = plan if hasattr(plan, "get") else {}
-    if job.state.name.removeprefix(PIPELINE) in OVER:
+    if _word(job, "state", PIPELINE) in OVER:
         return
     for name in plan:
         if name not in begun:
@@ -158,7 +158,7 @@ def _machines(pools: Any) -> str:
         spec = pool.machine_spec
         if not spec.machine_type:
             continue
-        name = spec.accelerator_type.name.removeprefix("NVIDIA_").removeprefix("TESLA_")
+        name = _word(spec, "accelerator_type", "NVIDIA_").removeprefix("TESLA_")
         gpus = f" + {spec.accelerator_count}x {name}" if spec.accelerator_count else ""
         many = f"{pool.replica_count}x " if pool.replica_count > 1 else ""
         told.append(f"{many}({spec.machine_type}{gpus})" if many else spec.machine_type + gpus)
@@ -177,6 +177,14 @@ def _ranks(pools: Any) -> dict[str, int]:
         for replica in range(int(pool.replica_count))
     ]
     return {name: rank for rank, name in enumerate(names)}
+
+
+def _word(message: Any, field_: str, prefix: str) -> str:
+    """The name of a field's value; one that the client does not know yet is its number."""
+    plain = type(message).pb(message)
+    number = getattr(plain, field_)
+    known = plain.DESCRIPTOR.fields_by_name[field_].enum_type.values_by_number.get(number)
+    return (known.name if known else str(number)).removeprefix(prefix)
 
 
 def _error(status: Any) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runwatch.errors import InputError
+from runwatch.errors import InputError, UnreachableError
 from runwatch.ingest.service import Page, Seen, Tracked
 from runwatch.ingest.vertex_api import Api, DeniedError, QuotaError
 from runwatch.ingest.vertex_job import Described, described_job, described_pipeline
@@ -19,6 +19,7 @@ STATES = "vertex"
 
 _EVENTS = "pipeline_job_task_events"
 _SEVERITIES = {500: "ERROR", 600: "CRITICAL", 700: "ALERT", 800: "EMERGENCY"}
+_JOBS = 500  # custom jobs that a filter has room for: the latest of a pipeline with more
 _LONGEST = 300.0  # seconds between questions for a log that was asked for too often
 
 
@@ -175,18 +176,20 @@ class Service:
             self._complete = True
             if journal.complete() and self._tail is not None and not self._missed:
                 self._tail.ended = True  # it should have told of these: another may hear more
-        except QuotaError as error:
-            self._pause = min(_LONGEST, 2 * max(self._pause, self._pace.log))
-            self.behind = f"the log has to wait: {error}"
         except DeniedError as error:
             self._pause, self.behind = _LONGEST, f"the log cannot be read: {error} ({error.hint})"
+        except UnreachableError as error:  # of the job itself more is known
+            self._pause = min(_LONGEST, 2 * max(self._pause, self._pace.log))
+            words = str(error).removesuffix("; state unknown")
+            hint = "" if isinstance(error, QuotaError) else f" ({error.hint})"
+            self.behind = f"the log has to wait: {words}{hint}"
         else:
             self._pause, self.behind = 0.0, ""
         self._listed = begun
 
     def _entries_of(self, job: Described) -> str:
         """The filter for everything that is of this job."""
-        ids = " OR ".join(f'"{one}"' for one in job.jobs)
+        ids = " OR ".join(f'"{one}"' for one in [*job.jobs][-_JOBS:])
         workers = f'(resource.type="ml_job" AND resource.labels.job_id=({ids}))' if ids else ""
         if not self._is_pipeline:
             return workers

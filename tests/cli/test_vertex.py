@@ -208,6 +208,11 @@ def test_a_timer_checks_a_custom_job(server: vertex.Server, tmp_path: Path) -> N
     server.log(*steps(60, 90))
     told = json.loads(runwatch(*words, cwd=tmp_path).stdout)
     assert 89 == told["steps"]["last"]
+    server.faults["ListLogEntries"] = vertex.Fault("UNAVAILABLE", "go away")
+    done = runwatch(*words[:-3], "--json", "--no-store", cwd=tmp_path)
+    told = json.loads(done.stdout)
+    assert (3, None) == (done.returncode, told["judgement"])
+    assert "go away" in told["reason"]
     server.faults["GetCustomJob"] = vertex.Fault("UNAUTHENTICATED", "expired")
     done = runwatch(*words, "--no-store", cwd=tmp_path)
     assert "gcloud auth application-default login" in done.stdout

@@ -304,6 +304,36 @@ def test_a_log_that_is_asked_for_too_often_waits(server: vertex.Server) -> None:
     assert answered > 0
 
 
+def test_a_log_that_does_not_answer_leaves_the_states(server: vertex.Server) -> None:
+    """The job ends, and that is known; what it wrote is not lost."""
+    server.log(*steps(0, 5))
+    server.faults["ListLogEntries"] = vertex.Fault("UNAVAILABLE", "go away")
+    vertex.end(server.jobs[JOB], "FAILED", 60, 13, "exited")
+
+    async def follow_it() -> bytes:
+        source = follow(server, Pace(0.0, 0.01, 0.01, 0.0))
+        async with Reader(source) as reader:
+            await reader.until(lambda: source.said is not None)
+            assert source.said is not None
+            assert (TerminalState.FAILED, True) == (source.said.state, source.reach.ok)
+            assert "go away" in source.behind
+            del server.faults["ListLogEntries"]
+            await reader.until(lambda: reader.whole(WORKER).count(b"\n") >= 5)
+            return reader.whole(WORKER)
+
+    assert 5 == asyncio.run(follow_it()).count(b"\n")
+
+
+def test_a_state_that_the_client_does_not_know_is_no_end(server: vertex.Server) -> None:
+    """One of a later version of the service is told as the number that it is."""
+    job = type(server.jobs[JOB]).pb(server.jobs[JOB])
+    job.state = 99
+    source = rest(server)
+    assert "JOB_STATE_99 custom job" in read(source)["vertex"].decode()
+    assert source.said is not None
+    assert TerminalState.RUNNING is source.said.state
+
+
 def test_a_log_that_may_not_be_seen_leaves_the_states(server: vertex.Server) -> None:
     """Which role it takes is said; silence of what cannot be seen says nothing."""
     server.faults["ListLogEntries"] = vertex.Fault("PERMISSION_DENIED", "no")

@@ -82,6 +82,7 @@ def test_a_custom_job_without_a_line_for_three_intervals_has_stalled() -> None:
         found.finding.kind, found.finding.severity, found.finding.state
     )  # fmt: skip
     assert 60 == found.reset
+    assert ["workerpool0-0"] == [name for name, *_ in bench.watch.peek().ranks]
     assert not bench.watch.over
     bench.say(WORKER, "Step 3/100 | loss=1.8")
     (changed,) = of(Found, bench.after(5))
