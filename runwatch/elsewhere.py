@@ -172,7 +172,7 @@ class Distant(Elsewhere):
         if self.seen is None:
             return "no process is known"
         family = await self._processes.family(self.seen.pid)
-        await host.run(_ending(self.seen, family), patience=GRACE + 20)
+        await host.run(ending(self.seen, family), patience=GRACE + 20)
         self.seen = await self._processes.look(self.seen)
         return "it could not be ended" if self.seen.alive else "ended"
 
@@ -221,7 +221,7 @@ async def origin_of(host: Host, process: Process) -> Origin:
     return Origin(environment, (out, error), barred)
 
 
-def _ending(process: Process, family: Sequence[int]) -> str:
+def ending(process: Process, family: Sequence[int]) -> str:
     """A script that ends a process, if its number is still its own, and all that it started."""
     all_, pid = " ".join(map(str, family)), process.pid
     stat = f"sed 's/.*) //' /proc/{pid}/stat"

@@ -11,6 +11,8 @@ from runwatch.errors import RunwatchError, UsageError, in_words
 from runwatch.ingest.process_local import local
 from runwatch.owner import Owner, descendants, stat, writer_of
 from runwatch.repair import GRACE, end, run, send
+from runwatch.session import REMOTE
+from runwatch.session import end_session as end_far_session
 from runwatch.target import FILES, Kind, Target
 
 KILL, NONE = "kill", "none"
@@ -18,11 +20,11 @@ KILL, NONE = "kill", "none"
 
 def check_order(order: str, target: Target) -> None:
     """Raises UsageError where a session is to be ended that cannot be reached from here."""
-    here = target.kind in (*FILES, Kind.PID, Kind.PROC) and not target.host
-    if order == KILL and not here:
+    known = REMOTE if target.host else (*FILES, Kind.PID, Kind.PROC)
+    if order == KILL and target.kind not in known:
         raise UsageError(
-            f"--on-stop kill: no process on this machine is known for {target}",
-            hint="give the command that ends it, such as --on-stop 'ssh HOST pkill -f train.py'",
+            f"--on-stop kill: no process is known for {target}",
+            hint="give the command that ends it, such as --on-stop 'scancel 4711'",
         )
 
 
@@ -47,6 +49,8 @@ def act(order: str, target: Target, told: Mapping[str, str]) -> tuple[bool, str]
 
 def _ended(target: Target) -> tuple[bool, str]:
     try:
+        if target.host:
+            return asyncio.run(end_far_session(target))
         owner = _owner(target)
     except RunwatchError as error:
         return False, f"nothing was ended: {error}"

@@ -179,7 +179,7 @@ def test_baselines_and_a_reference_run(check: Check) -> None:
         (["a.log", "--baseline", "loss"], "no baseline"),
         (["a.log", "--intervals", "30,10"], "--intervals"),
         (["a.log", "--tolerance", "-1"], "--tolerance"),
-        (["me@host:/a.log", "--on-stop", "kill"], "no process on this machine"),
+        (["--slurm", "7", "--on-stop", "kill"], "no process is known for --slurm 7"),
         (["missing.log"], "missing.log"),
         (["a.log", "--reference", "nobody", "--no-store"], "--reference needs a history"),
     ],

@@ -136,3 +136,18 @@ def test_a_number_that_was_given_away_is_gone() -> None:
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not owner.look().alive
+
+
+def test_a_process_of_another_user_is_not_started_again_as_us(log: Path) -> None:
+    """It is watched, and what it takes to start it is not known."""
+    if os.geteuid():
+        pytest.skip("only root can start one")
+    with log.open("ab") as out:
+        process = subprocess.Popen(["sleep", "60"], stdout=out, user=65534)
+    try:
+        owner = writer_of([str(log)])
+        assert owner is not None
+        assert (process.pid, ()) == (owner.pid, owner.process.command)
+    finally:
+        process.kill()
+        process.wait()

@@ -14,6 +14,7 @@ from runwatch.errors import UsageError
 from runwatch.owner import Owner
 from runwatch.stopping import act, check_order, end_session
 from runwatch.target import Target
+from tests.ingest.server import Server
 
 PATIENCE = 30.0
 # Says that it is ready, then waits; a second process of its group, a third in a session of its own.
@@ -79,6 +80,33 @@ def test_the_whole_session_is_ended(start: Start, tmp_path: Path) -> None:
     assert done
     assert told.startswith(f"ended process {child.pid}")
     assert [False] * 3 == [lives(pid) for pid in (child.pid, *others)]
+
+
+@pytest.mark.parametrize("named", ["path", "folder", "pid"])
+def test_the_session_on_another_host_is_ended(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """Over a real SSH server, found by what it writes or by its id; a host that does not answer is
+    told, and nothing is ended."""
+    pytest.importorskip("asyncssh")
+    folder = tmp_path / "server"
+    folder.mkdir()
+    server = Server(folder)
+    server.start()
+    (tmp_path / ".ssh").mkdir(mode=0o700)
+    (tmp_path / ".ssh" / "config").write_text(server.config.read_text())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    child = start()
+    others = family(tmp_path / "train.log")
+    place = tmp_path if named == "folder" else tmp_path / "train.log"
+    target = Target.parse(f"gpu-box:{place}")
+    target = Target.of_pid(child.pid, "gpu-box") if named == "pid" else target
+    done, told = act("kill", target, {})
+    assert (True, f"ended process {child.pid} ") == (done, told.partition("(")[0]), told
+    assert [False] * 3 == [lives(pid) for pid in (child.pid, *others)]
+    server.kill()
+    done, told = act("kill", target, {})
+    assert (False, "nothing was ended") == (done, told.partition(":")[0])
 
 
 def test_who_does_not_listen_is_made_to(start: Start) -> None:
@@ -153,9 +181,9 @@ def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
     assert told == (False, "the command failed with code 3: no such job")
 
 
-@pytest.mark.parametrize("text", ["me@host:/x/train.log", "-"])
-def test_what_is_not_here_cannot_be_killed(text: str) -> None:
+@pytest.mark.parametrize("target", [Target.of_slurm("7"), Target.parse("-")], ids=str)
+def test_what_has_no_process_cannot_be_killed(target: Target) -> None:
     """Said before anything is read."""
-    with pytest.raises(UsageError, match="no process on this machine"):
-        check_order("kill", Target.parse(text))
-    check_order("ssh host kill 7", Target.parse(text))
+    with pytest.raises(UsageError, match="no process is known"):
+        check_order("kill", target)
+    check_order("scancel 7", target)
