@@ -2,6 +2,8 @@
 
 usage: python bench/false_alarms.py CURVES
 
+The named rules of the loss (`--rule monotonic`, `--rule spike`) are measured beside it.
+
 CURVES is a folder of per-step losses, one Parquet file a run with the columns step and loss. Runs
 named 160m-* and 410m-* are calm after step 2,000, so every alarm there is false; the others have
 the known excursions below, each of which recovers. Faults are injected into the calm runs. The
@@ -21,6 +23,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from runwatch.chunk import Stream
 from runwatch.detect import Columns
+from runwatch.detect.named import Rules, chosen
 from runwatch.detect.spike import Detector
 from runwatch.finding import Finding
 from runwatch.records import LINES, POINTS, Batch
@@ -31,6 +34,7 @@ Bools = npt.NDArray[np.bool_]
 WARM = 2000
 EXCURSIONS = {"14m-2": [66772], "14m-6": [58440, 132006, 138440], "70m-7": [105472]}
 TRIALS = 60
+NAMED = ("monotonic", "spike")  # the named rules of the loss
 BEFORE, AFTER = 1500, 200
 SEED = 20240501
 
@@ -164,7 +168,7 @@ def batch(values: Floats, start: int) -> Batch:
     )
 
 
-def feed(watching: Detector, part: Batch) -> None:
+def feed(watching: Detector | Rules, part: Batch) -> None:
     """Hand a batch to the detector."""
     watching.feed(part, Columns(part))
 
@@ -189,9 +193,19 @@ def live(values: Floats) -> list[Finding]:
     return list(seen.values())
 
 
-def our_latency(values: Floats) -> int | None:
-    """Steps from the injection to our first finding at or after it."""
-    watching = Detector()
+def spells(word: str, values: Floats) -> list[int]:
+    """The steps at which a named rule was broken, each spell once."""
+    watching, seen = Rules(chosen([word])), {}
+    whole = batch(values, 0)
+    for begin in range(0, len(values), 50):
+        feed(watching, replace(whole, points=whole.points.slice(begin, 50)))
+        seen.update({item.id: item.step or 0 for item in watching.findings()})
+    return sorted(seen.values())
+
+
+def our_latency(values: Floats, word: str = "") -> int | None:
+    """Steps from the injection to the first finding at or after it, ours or a named rule's."""
+    watching = Rules(chosen([word])) if word else Detector()
     feed(watching, batch(values[:BEFORE], 0))
     known = {item.id for item in watching.findings()}
     for i in range(BEFORE, len(values)):
@@ -255,6 +269,17 @@ def main(folder: Path) -> int:
         cells += [f"{caught}/{bumps}"]
         cells += [share([latency(rule, y) for y in trials[fault]]) for fault in FAULTS]
         print(f"| {name} | " + " | ".join(cells) + " |")
+    for word in NAMED:
+        calls = [[at for at in spells(word, x) if at >= WARM] for x in calm.values()]
+        hits = {run: spells(word, curves[run]) for run in EXCURSIONS}
+        caught = sum(near(hits[run], mark) for run in EXCURSIONS for mark in EXCURSIONS[run])
+        cells = [
+            f"{1e5 * sum(map(len, calls)) / steps:.1f}",
+            f"{sum(map(bool, calls))}/{len(calm)}",
+        ]
+        cells += [f"{caught}/{bumps}"]
+        cells += [share([our_latency(y, word) for y in trials[fault]]) for fault in FAULTS]
+        print(f"| runwatch --rule {word} | " + " | ".join(cells) + " |", flush=True)
     return _ours(curves, calm, steps, bumps, trials)
 
 

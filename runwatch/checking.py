@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from runwatch import checkup, notes
 from runwatch.baseline import Baseline
 from runwatch.checkup import RUNGS, Answer, Checkup, Last
+from runwatch.detect.named import Named
 from runwatch.errors import InputError, RunwatchError, StoreError, UnreachableError
 from runwatch.judge import Opinion, Picture, Signal, signals
 from runwatch.judge.signal import known
@@ -49,6 +50,7 @@ class Wanted:
     order: str = NONE
     notes: Path | None = None
     formats: tuple[Path, ...] = ()
+    rules: tuple[Named, ...] = ()
     pages: str = PAGES
 
 
@@ -111,14 +113,18 @@ class Checking:
         """The run as it is now, read from the target or from the log beside it."""
         store = self._history()
         try:
-            return look(self.target, store, self._clock, self.wanted.formats, self._lose), []
+            return look(
+                self.target, store, self._clock, self.wanted.formats, self._lose, self.wanted.rules
+            ), []
         except (UnreachableError, InputError) as error:
             instead = self.wanted.instead
             if instead is None:
                 raise
             note = f"{error}; {instead}"
         try:
-            seen = look(instead, store, self._clock, self.wanted.formats, self._lose)
+            seen = look(
+                instead, store, self._clock, self.wanted.formats, self._lose, self.wanted.rules
+            )
         except RunwatchError as error:
             raise UnreachableError(
                 f"{note} could not be read either: {error}", hint=error.hint

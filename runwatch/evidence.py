@@ -17,15 +17,17 @@ def evident(found: list[Finding], cite: Cite | None) -> list[Finding]:
     """The findings, those of the numbers with the line that they rest on, fit to be shown."""
     wanted: dict[str, set[int]] = {}
     for finding in found:
-        if not finding.evidence:
+        if not finding.cites:
             wanted.setdefault(finding.stream, set()).add(finding.line)
     if cite is None or not wanted:
         return found
     lines = cite(wanted)
     return [
         finding
-        if finding.evidence or (finding.stream, finding.line) not in lines
-        else replace(finding, evidence=(shown(lines[finding.stream, finding.line]),))
+        if finding.cites or (finding.stream, finding.line) not in lines
+        else replace(
+            finding, evidence=(shown(lines[finding.stream, finding.line]), *finding.evidence)
+        )
         for finding in found
     ]
 

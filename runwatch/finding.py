@@ -5,6 +5,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
 
+RULE = "rule "  # how evidence begins that is no line of the log but a named rule that holds
 NO_RANK = "undetermined: the lines name no rank"
 
 
@@ -45,7 +46,8 @@ class Finding:
     """One fault or anomaly. Lines are 1-based and count `\\n` only, as an editor does.
 
     `rank` is None where the log cannot tell; `rank_note` then says why ("undetermined: …").
-    `evidence` holds the decisive lines as they stand in the log, without colour codes.
+    `evidence` holds the decisive lines as they stand in the log, without colour codes, and the
+    named rules that hold (`rule grad-norm=1000: …`).
     `series` is the tail of the numbers it judged, as (step, value).
     """
 
@@ -65,6 +67,11 @@ class Finding:
     advice: str = ""
     confidence: str = "high"
     series: tuple[tuple[float, float], ...] = field(default=())
+
+    @property
+    def cites(self) -> bool:
+        """Whether its evidence has a line of the log."""
+        return any(not line.startswith(RULE) for line in self.evidence)
 
     @property
     def id(self) -> str:

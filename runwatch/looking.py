@@ -16,6 +16,7 @@ from runwatch.baseline import Reference
 from runwatch.chunk import Chunk
 from runwatch.curve import Curve
 from runwatch.detect.curves import Curves
+from runwatch.detect.named import Named
 from runwatch.endings import followed
 from runwatch.errors import QueryError, RunwatchError, StoreError, UnreachableError
 from runwatch.evidence import shown
@@ -25,7 +26,7 @@ from runwatch.ingest.cited import cited
 from runwatch.ingest.following import Following, ended, open_following
 from runwatch.judgement import OPEN, Decision, Judgement
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import Analysis, remembered, resumable
+from runwatch.pipeline import Analysis, is_current, remembered
 from runwatch.recent import Recent
 from runwatch.redact import redact
 from runwatch.run_id import run_id
@@ -60,13 +61,13 @@ class Look:
 
 def look(
     target: Target, store: "Store | None", clock: Callable[[], datetime],
-    formats: tuple[Path, ...], lost: Callable[[StoreError], None],
+    formats: tuple[Path, ...], lost: Callable[[StoreError], None], rules: tuple[Named, ...] = (),
 ) -> Look:  # fmt: skip
     """Read on to the end. Raises InputError where there is nothing to read, UnreachableError where
     the source does not answer."""
     if target.kind not in AT_REST:
-        return asyncio.run(_live(target, store, clock, formats, lost))
-    summary = scan(target, store=store, clock=clock, formats=formats, lost=lost)
+        return asyncio.run(_live(target, store, clock, formats, lost, rules))
+    summary = scan(target, store=store, clock=clock, formats=formats, lost=lost, rules=rules)
     return _of(summary)
 
 
@@ -84,14 +85,14 @@ def _of(summary: Summary) -> Look:
 
 async def _live(
     target: Target, store: "Store | None", clock: Callable[[], datetime],
-    formats: tuple[Path, ...], lost: Callable[[StoreError], None],
+    formats: tuple[Path, ...], lost: Callable[[StoreError], None], rules: tuple[Named, ...] = (),
 ) -> Look:  # fmt: skip
     """One look at what is followed: up to where it is now."""
     run = run_id(target, clock)
-    store, past = remembered(store, run, lost)
+    store, past = remembered(store, run, lost, rules)
     analysis = Analysis(
         run, str(target), store=store, clock=clock, knowledge=Knowledge.with_own(formats),
-        state=None if past is None else past.state,
+        state=None if past is None else past.state, rules=rules,
     )  # fmt: skip
     analysis.lost, recent = lost, Recent()
     source = open_following(target)
@@ -187,8 +188,8 @@ def reference_run(store: "Store | None", name: str) -> Reference | None:
     if store is None:
         raise QueryError("--reference needs a history", hint="leave out --no-store")
     run = str(store.run(name)["run"])
-    past = resumable(store.past(run))
-    if past is None:
+    past = store.past(run)
+    if past is None or not is_current(past):
         raise QueryError(f"run {run} was kept by an older runwatch", hint="scan its log once more")
     curves = Curves()
     curves.restore(dict(past.state["curves"]))

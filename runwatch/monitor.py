@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from runwatch.attendance import Attendance
 from runwatch.cadence import Cadence
 from runwatch.chunk import Chunk, Cursor
+from runwatch.detect.named import Named
 from runwatch.errors import RunwatchError, StoreError, UnreachableError
 from runwatch.event import Event, Failed, Noted
 from runwatch.ingest import open_source
@@ -50,6 +51,7 @@ class Wishes:
     once: bool = False
     allowed: Allowed = field(default_factory=Allowed)
     formats: tuple[Path, ...] = ()
+    rules: tuple[Named, ...] = ()
 
 
 class _StartedOverError(Exception):
@@ -68,7 +70,7 @@ class Watched:
         self._wishes, self._clock, self._steady = wishes, clock, steady
         self._run = run_id(target, clock)
         self.unstored = ""
-        self._store, past = remembered(store, self._run, self._unkept)
+        self._store, past = remembered(store, self._run, self._unkept, wishes.rules)
         self._past = past if past is not None and _has_ended(past) else None
         self._gone_on: set[str] = set()  # streams of the past that were read on
         self.cursors: Mapping[str, Cursor] = {} if past is None else past.cursors
@@ -87,7 +89,7 @@ class Watched:
         analysis = Analysis(
             self._run, str(target), store=self._store, clock=self._clock,
             knowledge=Knowledge.with_own(wishes.formats),
-            state=None if past is None else past.state,
+            state=None if past is None else past.state, rules=wishes.rules,
         )  # fmt: skip
         return Watch(
             str(target), self._run, analysis, self._clock, self._steady,

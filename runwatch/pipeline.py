@@ -1,6 +1,6 @@
 """The one place where the stages meet: parser → detectors → store → summary."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +12,7 @@ from runwatch.copies import Copies
 from runwatch.detect import Columns, Faults, Room, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.curves import Curves
+from runwatch.detect.named import Named, Rules
 from runwatch.detect.signatures import watchwords
 from runwatch.errors import StoreError
 from runwatch.evidence import Cite, evident
@@ -48,10 +49,10 @@ class Analysis:
 
     def __init__(
         self, run: str, target: str, *, store: "Store | None", clock: Callable[[], datetime],
-        knowledge: Knowledge, state: Mapping[str, Any] | None = None,
+        knowledge: Knowledge, state: Mapping[str, Any] | None = None, rules: Sequence[Named] = (),
     ) -> None:  # fmt: skip
         self._run, self._target, self._store = run, target, store
-        self._detectors = detectors()
+        self._detectors = [*detectors(), *_asked(rules)]
         self._room = Room()
         self.checkpoints = Checkpoints()
         self.curves = Curves()
@@ -251,20 +252,32 @@ class Analysis:
             detector.restore(state["detectors"][detector.name])
 
 
-def resumable(past: "Past | None") -> "Past | None":
-    """What is known of a run, if one can go on from it: the same detectors kept it, as now."""
-    if past is None or past.state.get("version") != STATE_VERSION:
-        return None
-    return past if past.state["detectors"].keys() == {d.name for d in detectors()} else None
+def _asked(rules: Sequence[Named]) -> list[Rules]:
+    """What applies the rules that were asked for, if any were."""
+    return [Rules(rules)] if rules else []
+
+
+def resumable(past: "Past | None", rules: Sequence[Named] = ()) -> "Past | None":
+    """What is known of a run, if one can go on from it: the same detectors kept it, as now, and
+    the same rules were asked for."""
+    names = {d.name for d in (*detectors(), *_asked(rules))}
+    same = past is not None and is_current(past) and past.state["detectors"].keys() == names
+    return past if same else None
+
+
+def is_current(past: "Past") -> bool:
+    """Whether what is known of a run was kept by this version."""
+    return bool(past.state.get("version") == STATE_VERSION)
 
 
 def remembered(
-    store: "Store | None", run: str, lost: Callable[[StoreError], None] | None
-) -> "tuple[Store | None, Past | None]":
+    store: "Store | None", run: str, lost: Callable[[StoreError], None] | None,
+    rules: Sequence[Named] = (),
+) -> "tuple[Store | None, Past | None]":  # fmt: skip
     """The history, if it can be used, and what one can go on from; else `lost` is told, and where
     nobody is to be told the StoreError is raised."""
     try:
-        return store, None if store is None else resumable(store.past(run))
+        return store, None if store is None else resumable(store.past(run), rules)
     except StoreError as error:
         if lost is None:
             raise

@@ -1,12 +1,13 @@
 """A run at rest, read from its start or from where it was left, to its end."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runwatch.chunk import Chunk, Cursor
+from runwatch.detect.named import Named
 from runwatch.endings import followed
 from runwatch.errors import StoreError
 from runwatch.ingest import open_source
@@ -92,25 +93,26 @@ def scan(
     progress: Show | None = None,
     clock: Callable[[], datetime],
     formats: Iterable[Path] = (),
+    rules: Sequence[Named] = (),
     lost: Callable[[StoreError], None] | None = None,
 ) -> Summary:
     """Read a run, judge it, and keep what was found.
 
     With a store, a run that was scanned before is updated: read on where it grew, read anew where
-    it is another file. `formats` are users' own files of formats. Raises InputError where the
-    target cannot be read, FormatError where a file of formats breaks its own samples, StoreError
-    where the history cannot be used (what had been stored stays as it was), unless there is
-    someone to tell that it is `lost`: then the run is judged without it.
+    it is another file. `formats` are users' own files of formats, `rules` named rules to apply
+    besides. Raises InputError where the target cannot be read, FormatError where a file of formats
+    breaks its own samples, StoreError where the history cannot be used (what had been stored stays
+    as it was), unless there is someone to tell that it is `lost`: then it is judged without it.
     """
     named = _named(target)
     run = run_id(named, clock)
     knowledge = Knowledge.with_own(formats)
-    store, past = remembered(store, run, lost)
+    store, past = remembered(store, run, lost, rules)
 
     def through(source: Source, past: "Past | None") -> Summary:
         analysis = Analysis(
             run, str(target), store=store, clock=clock, knowledge=knowledge,
-            state=None if past is None else past.state,
+            state=None if past is None else past.state, rules=rules,
         )  # fmt: skip
         analysis.lost = lost
         return _through(analysis, named, source, {} if past is None else past.cursors, progress)

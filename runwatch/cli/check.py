@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.processes import add_processes, processes
+from runwatch.cli.words.rules import add_rules, named_rules
 from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UnreachableError, UsageError
 
@@ -71,6 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--db", metavar="FILE", help="the history, if not the usual one")
     add("--no-store", action="store_true", help="keep no history, remember no interval")
     add_formats(parser)
+    add_rules(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -143,7 +145,7 @@ def _wanted(options: argparse.Namespace, target: "Target") -> "Wanted":
         _rungs(options.intervals), Target.parse(options.log) if options.log else None,
         _reviewer(options), options.redact_paths, options.on_stop,
         Path(options.notes) if options.notes else None, tuple(own_formats(options.formats)),
-        _pages(),
+        named_rules(options.rule), _pages(),
     )  # fmt: skip
 
 

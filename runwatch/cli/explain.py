@@ -1,6 +1,7 @@
 """Tell what a kind of finding is: what it sees, why it matters, what it misses, how to tune it.
 
-Without KIND, all kinds with their severity and what they ask for.
+Without KIND, all kinds with their severity and what they ask for; `rules` lists the named rules
+that --rule applies.
 """
 
 import argparse
@@ -17,6 +18,7 @@ EXAMPLES = """\
   runwatch explain
   runwatch explain nccl_timeout
   runwatch explain loss_spike_unresolved --json
+  runwatch explain rules
 """
 LABELS = {"Sees": "Sees", "Matters": "Why it matters", "Misses": "Misses", "Tune": "To tune"}
 
@@ -32,6 +34,8 @@ def run(options: argparse.Namespace) -> int:
     from runwatch.cli.report.document import document
     from runwatch.detect.explanation import explain, kinds
 
+    if options.kind == "rules":
+        return _rules(options)
     if options.kind is None:
         every = [found for kind in kinds() if (found := explain(kind)) is not None]
         if options.json:
@@ -46,6 +50,21 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.buffer.write(document(asdict(found)))
     else:
         sys.stdout.write(_page(found))
+    return 0
+
+
+def _rules(options: argparse.Namespace) -> int:
+    """The named rules."""
+    from runwatch.cli.report.document import document
+    from runwatch.cli.report.table import aligned
+    from runwatch.detect.named import known
+
+    rules = list(known().values())
+    if options.json:
+        sys.stdout.buffer.write(document({"rules": [asdict(one) for one in rules]}))
+        return 0
+    rows = [[one.name, f"{one.value:g} {one.unit}", one.kind, one.means] for one in rules]
+    sys.stdout.write(aligned(("rule", "threshold", "finding", "what it says"), rows, cell=100))
     return 0
 
 

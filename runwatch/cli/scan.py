@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.rules import add_rules, named_rules
 from runwatch.cli.words.services import add_services, all_of
 from runwatch.errors import RunwatchError, StoreError
 
 if TYPE_CHECKING:
+    from runwatch.detect.named import Named
     from runwatch.store import Store
     from runwatch.target import Target
 
@@ -26,6 +28,7 @@ EXAMPLES = """\
   runwatch scan logs/rank_*/ --json
   runwatch scan 'logs/*.log'          quoted, all files are one run
   ssh gpu-box cat train.log | runwatch scan - --no-store
+  runwatch scan train.log --rule monotonic=8 --rule grad-norm
   runwatch scan --wandb team/project/run-id
 """
 
@@ -40,6 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--db", metavar="FILE", help="the history, if not the usual one")
     parser.add_argument("--no-store", action="store_true", help="keep no history")
     add_formats(parser)
+    add_rules(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,12 +79,13 @@ def _scan(
     runs: list[dict[str, Any]] = []
     errors: list[tuple[str, RunwatchError]] = []
     store = None if options.no_store else store_at(options.db)
+    rules = named_rules(options.rule)
     for target in all_of(options):
         path = str(target)
         lost: list[StoreError] = []
         wrong: list[RunwatchError] = []
         try:
-            runs.append(_summary(target, store, own_formats(options.formats), lost))
+            runs.append(_summary(target, store, own_formats(options.formats), rules, lost))
         except RunwatchError as error:
             wrong.append(error)
         for told in (*lost, *wrong):
@@ -91,8 +96,9 @@ def _scan(
 
 
 def _summary(
-    target: "str | Target", store: "Store | None", formats: list[Path], lost: list[StoreError]
-) -> dict[str, Any]:
+    target: "str | Target", store: "Store | None", formats: list[Path],
+    rules: "tuple[Named, ...]", lost: list[StoreError],
+) -> dict[str, Any]:  # fmt: skip
     """The run; a history that cannot be used goes to `lost` and does not hide the answer."""
     from datetime import UTC, datetime
 
@@ -102,7 +108,7 @@ def _summary(
     with Bar(str(target)) as bar:
         summary = scan(
             target, store=store, progress=bar, clock=lambda: datetime.now(UTC), formats=formats,
-            lost=lost.append,
+            rules=rules, lost=lost.append,
         )  # fmt: skip
         return summary.as_dict()
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.processes import add_processes, processes
+from runwatch.cli.words.rules import add_rules, named_rules
 from runwatch.cli.words.services import add_services, services
 from runwatch.errors import StoreError, UsageError
 
@@ -70,6 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--db", metavar="FILE", help="the history, if not the usual one")
     add("--no-store", action="store_true", help="keep no history")
     add_formats(parser)
+    add_rules(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -212,7 +214,7 @@ def _wishes(options: argparse.Namespace, target: "Target") -> "Wishes":
     usual = 60.0 if target.kind in VERTEX else 30.0
     return Wishes(
         options.interval or usual, options.max_interval, not options.no_backoff, options.once,
-        allowed, tuple(own_formats(options.formats)),
+        allowed, tuple(own_formats(options.formats)), named_rules(options.rule),
     )  # fmt: skip
 
 

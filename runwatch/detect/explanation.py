@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, field
 
 from runwatch.detect import Faults, detectors
+from runwatch.detect.named import Rules
 from runwatch.detect.signatures import Signature, catalog, context_table
 from runwatch.judgement import rule, rules
 
@@ -42,7 +43,9 @@ def explain(kind: str) -> Explanation | None:
     if kind not in rules():
         return None
     told = rule(kind)
-    owner = next((d for d in detectors() if f"`{kind}`" in (inspect.getdoc(d) or "")), None)
+    owner = next(
+        (d for d in (*detectors(), Rules(())) if f"`{kind}`" in (inspect.getdoc(d) or "")), None
+    )
     signatures = [s for s in catalog().signatures.values() if s.kind == kind]
     detector = owner or Faults()
     samples = tuple(line for s in signatures for line in s.fires)[:_MAX_SAMPLES]

@@ -1,5 +1,6 @@
 """Findings in numbers, and one of them where several series tell the same story."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,8 +20,9 @@ def finding(
     role: Role = Role.ROOT,
     confidence: str = "high",
     tail: list[list[float]] | None = None,
+    rules: Sequence[str] = (),
 ) -> Finding:
-    """A finding at a place that `series.place` gave."""
+    """A finding at a place that `series.place` gave, and the named rules that hold beside it."""
     time = place.get("time")
     stamp = None
     if time is not None:
@@ -40,6 +42,7 @@ def finding(
         time=stamp,
         advice=rule(kind).advice,
         confidence=confidence,
+        evidence=tuple(rules),
         series=tuple((a, b) for a, b in tail or ()),
     )
 

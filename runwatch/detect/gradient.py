@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from runwatch.detect.fold import finding, fold
+from runwatch.detect.named import holds, threshold
 from runwatch.detect.series import Columns, Groups, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
@@ -102,13 +103,17 @@ def _spell(track: Any, prefix: str = "") -> dict[str, Any]:
 
 def _told(key: str, spell: dict[str, Any], state: State) -> Finding:
     at = place(key, spell["line"], spell["step"], spell["time"])
-    message = f"{at['metric']} is exactly 0 on {spell['count']} steps"
+    message, rules = f"{at['metric']} is exactly 0 on {spell['count']} steps", []
     if spell["kind"] != ZERO:
         usual = 10.0 ** spell["height"]
         message = (
             f"{at['metric']} stood at up to {spell['peak']:.4g} for {spell['count']} steps, "
             f"{spell['peak'] / usual:.0f} times its usual {usual:.3g}"
         )
+        if spell["peak"] > threshold("grad-norm"):
+            rules.append(holds("grad-norm", f"up to {spell['peak']:.4g}"))
+        if spell["peak"] > threshold("grad-baseline") * usual:
+            rules.append(holds("grad-baseline", f"{spell['peak'] / usual:.0f} times the median"))
     return finding(
         "grad_explosion" if spell["kind"] != ZERO else "grad_zero",
         Severity.HIGH if state is State.OPEN else Severity.LOW,
@@ -116,4 +121,5 @@ def _told(key: str, spell: dict[str, Any], state: State) -> Finding:
         message,
         state=state,
         last_line=spell["last_line"],
+        rules=rules,
     )

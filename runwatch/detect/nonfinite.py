@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from runwatch.detect.fold import finding, fold
+from runwatch.detect.named import holds
 from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
@@ -167,6 +168,7 @@ class Detector:
             last_line=spell["last_line"],
             role=Role.SYMPTOM if quantity == "eval_loss" else Role.ROOT,
             tail=spell["before"],
+            rules=[holds("nan", _steps(spell))],
         )
 
     def _gradient(
@@ -195,6 +197,7 @@ class Detector:
             state=state,
             last_line=spell["last_line"],
             tail=spell["before"],
+            rules=[holds("nan", _steps(spell))],
         )
 
 

@@ -1,8 +1,10 @@
 """Sudden rises of the loss: held until they are over or have settled, then named."""
 
+from itertools import pairwise
 from typing import Any
 
 from runwatch.detect.fold import finding, fold
+from runwatch.detect.named import holds, threshold
 from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
@@ -159,4 +161,18 @@ def _told(rise: dict[str, Any], unlisted: int) -> Finding:
         state=State(rise["state"]),
         last_line=rise["line"],
         tail=rise["tail"],
+        rules=_rules(rise),
     )
+
+
+def _rules(rise: dict[str, Any]) -> list[str]:
+    """The named rules that hold for a rise."""
+    held, longest, row = [], 0, 0
+    for (_, before), (_, after) in pairwise(rise["tail"]):
+        row = row + 1 if after > before else 0
+        longest = max(longest, row)
+    if rise["height"] >= threshold("spike"):
+        held.append(holds("spike", f"{rise['height']:.0f} times its usual spread"))
+    if longest >= threshold("monotonic"):
+        held.append(holds("monotonic", f"{longest} rises in a row"))
+    return held

@@ -8,6 +8,7 @@ import numpy as np
 from runwatch.column import distinct, known, numbers
 from runwatch.detect.arrange import LARGE, Floats, Ints
 from runwatch.detect.fold import finding
+from runwatch.detect.named import holds
 from runwatch.detect.platform import WATCHWORDS, Platform
 from runwatch.detect.series import Columns
 from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
@@ -227,4 +228,5 @@ def _told(pause: dict[str, Any], state: State) -> Finding:
         state=state,
         role=Role.SYMPTOM,
         confidence="medium",
+        rules=[holds("stall", "a stall is told of more than five of them only")],
     )

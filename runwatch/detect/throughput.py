@@ -3,6 +3,7 @@
 from typing import Any
 
 from runwatch.detect.fold import finding, fold
+from runwatch.detect.named import holds, threshold
 from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
@@ -90,6 +91,7 @@ def _told(kind: str, severity: Severity, key: str, track: Any, part: str) -> Fin
         for name in ("line", "step", "time", "now", "level", "last_line")
     )
     at, share = place(key, line, step, time), 1.0 - now / level
+    half = 100 * share > threshold("throughput")
     return finding(
         kind,
         severity,
@@ -98,4 +100,5 @@ def _told(kind: str, severity: Severity, key: str, track: Any, part: str) -> Fin
         state=State.OPEN,
         last_line=last_line,
         confidence="medium",
+        rules=[holds("throughput", f"{share:.0%} below")] if half else (),
     )

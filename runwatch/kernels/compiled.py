@@ -16,6 +16,7 @@ from runwatch.kernels import (
     gradient,
     learning_rate,
     loss_scale,
+    named,
     nonfinite,
     plateau,
     rolling,
@@ -40,6 +41,8 @@ for _part, _names in {
     nonfinite: "broken row",
     straggler: "row",
     loss_scale: "row",
+    named: "begin lasts end judged rising_row deviant_row above_row multiple_row lower_row "
+    "lost_row silent_row",
 }.items():
     for _name in _names.split():
         register_jitable(getattr(_part, _name))

@@ -158,3 +158,31 @@ def read_on(terminal: int) -> bytes:
         return os.read(terminal, 1 << 12)
     except OSError:
         return b""
+
+
+def test_named_rules_are_applied_where_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their findings stand beside the others, are checks of their own, and end with the run; a run
+    read on with other rules is read anew."""
+    log = tmp_path / "log"
+    log.write_text("".join(f"step {i} loss {2.0 + 0.1 * i}\n" for i in range(1, 9)))
+    words = ["scan", str(log), "--json"]
+    assert main([*words, "--rule", "monotonic=4"]) == 1
+    run = json.loads(capsys.readouterr().out)["runs"][0]
+    assert [("rule_monotonic", "open", 2)] == [
+        (f["kind"], f["state"], f["line"]) for f in run["findings"]
+    ]
+    assert main([*words, "--rule", "monotonic=9"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["findings"] == []
+    assert main(words) == 0
+    assert main([*words, "--rule", "bogus"]) == 2
+    assert "rules are monotonic, spike," in capsys.readouterr().err
+
+
+def test_the_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with its threshold and the kind of its findings."""
+    assert main(["explain", "rules"]) == 0
+    assert "5 steps in a row" in capsys.readouterr().out
+    assert main(["explain", "rules", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rules"][0]["kind"] == "rule_monotonic"

@@ -31,6 +31,14 @@ KERNELS = (
     ("straggler", "follow", "FIELDS", ()),
     ("vanished", "follow", "COMPANION_FIELDS", (np.int8,)),
     ("vanished", "follow_losses", "ZERO_FIELDS", ()),
+    ("named", "rising", "FIELDS", (3.0,)),
+    ("named", "deviant", "FIELDS", (2.0,)),
+    ("named", "above", "FIELDS", (2.4,)),
+    ("named", "multiple", "FIELDS", (1.2,)),
+    ("named", "lower", "FIELDS", (5.0,)),
+    ("named", "lower", "FIELDS", (-5.0,)),
+    ("named", "lost", "FIELDS", (2.0,)),
+    ("named", "silent", "FIELDS", (2.0,)),
 )
 VALUES = st.sampled_from([math.nan, math.inf, 0.0, -1.0, 1e9, 0.5, 2.0, 2.01, 1.99, 3.0, 2.5])
 
