@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Severity, State
@@ -14,8 +16,12 @@ from runwatch.records import Batch
 FALL = 0.75  # of the scale before: what is lowered less is not halved
 LOW = 16.0  # a dynamic scale below this leaves nothing of small gradients
 FALLS = 5  # falls in a row, to a 32nd
+USUAL = 4096.0  # a scale at or above this is one that healthy runs train at
 FEW = 3  # falls in a row that are enough below LOW
-EARLY = 50  # first steps, in which the scaler looks for its scale
+EARLY = 50  # first steps, in which the scaler looks for its scale, however low
+FLOOR = 1.0  # but not down to this
+HELD = 20  # steps or records without another fall, after which it has found it
+_SEGMENTS = 8  # whose first steps are remembered, the last ones
 TELLS = ("reducing to ", "reducing loss scale to ")  # how DeepSpeed and apex tell it
 
 
@@ -23,15 +29,17 @@ class Detector:
     """Loss-scale collapse (`loss_scale_collapse`).
 
     Sees: a dynamic loss scale, printed as a field or told in a sentence ("… loss scale: 64,
-    reducing to 32"), that falls three times in a row to below 16, or five times in a row to
-    a 32nd after the first fifty steps (high; critical at 1 and below; low once it has
-    grown again).
+    reducing to 32"), that falls three times in a row to below 16, or five times in a row to a 32nd
+    and below 4,096, after the first fifty steps; in these it must come down to 1 (high; critical at
+    1 and below). Low and recovered once it has grown again, or the run has gone on for twenty steps
+    without another fall: then the scale was found, and nothing collapses.
 
     Matters: every fall is a skipped step; the printed loss does not move and looks fine until the
     scale is at its minimum and the program gives up.
 
-    Misses: a scale that is never printed. Innocent are the search in the first steps, isolated
-    overflows about every thousand steps, and a scale that never changes.
+    Misses: a scale that is never printed; a run that is logged so rarely that twenty steps pass
+    between two lines. Innocent are the search in the first steps of a run or after a restart,
+    isolated overflows about every thousand steps, and a scale that never changes.
 
     Tune: LOW is the scale below which falls matter, FALLS how many in a row.
     """
@@ -42,9 +50,11 @@ class Detector:
     def __init__(self) -> None:
         self._scales = Tracks(FIELDS)
         self._tracks: dict[str, dict[str, Any]] = {}
+        self._began: dict[str, dict[str, int]] = {}  # of each stream's segments, the first step
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
+        course = self._went_on(columns)
         groups = columns.groups.get("loss_scale")
         if groups is not None:
             passed = run(follow, self._scales, groups)
@@ -55,8 +65,52 @@ class Detector:
                 line, time, step = (int(c[row]) for c in groups.arrays[:3])
                 at, seen = place(key, line, step, time), self._scales[slot].seen - 1
                 self._take(key, segment, float(groups.arrays[4][row]), at, seen=seen)
+        for key, track in self._tracks.items():
+            if track["fall"] is not None and key in self._scales.slots:
+                seen = self._scales[self._scales.slots[key]].seen
+                self._hold(track, seen - track["fall"]["seen"] - 1)
+        key = batch.stream.name + "\0told"
         for segment, value, at in _sentences(batch):
-            self._take(batch.stream.name + "\0told", segment, value, at, told=True)
+            self._since(key, course, at["line"])
+            self._take(key, segment, value, at, told=True)
+        self._since(key, course, None)
+
+    def _went_on(self, columns: Columns) -> dict[str, Any]:
+        """The losses of a stream in this batch: their lines and steps, in order."""
+        groups = columns.groups.get("loss")
+        if groups is None:
+            return {"lines": [], "steps": []}
+        line, _, step, _, _ = groups.arrays
+        began = self._began.setdefault(columns.stream.name, {})
+        for i in np.argsort(groups.arrays[0][groups.begins[:-1]]).tolist():
+            segment, first = str(int(groups.segments[i])), int(step[groups.begins[i]])
+            if first != NOTHING:
+                began.setdefault(segment, first)
+        for old in list(began)[:-_SEGMENTS]:
+            del began[old]
+        order = np.argsort(line, kind="stable")
+        return {"lines": line[order], "steps": step[order]}
+
+    def _since(self, key: str, course: dict[str, Any], line: int | None) -> None:
+        """Losses were reported up to a line (to the end where it is None) since the last fall."""
+        track = self._tracks.get(key)
+        fall = track["fall"] if track is not None else None
+        if track is None or fall is None or not len(course["lines"]):
+            return
+        end = len(course["lines"]) if line is None else np.searchsorted(course["lines"], line)
+        begin = np.searchsorted(course["lines"], fall["after"], side="right")
+        if end <= begin:
+            return
+        fall["after"] = int(course["lines"][end - 1])
+        fall["records"] += int(end - begin)
+        step, at = int(course["steps"][begin:end].max()), fall["step"]
+        ahead = 0 if step == NOTHING or at is None else step - at
+        self._hold(track, max(ahead, fall["records"]))
+
+    def _hold(self, track: dict[str, Any], steps: int) -> None:
+        """So many steps came without another fall."""
+        if steps >= HELD:
+            _close(track, State.RECOVERED)
 
     def findings(self) -> list[Finding]:
         """Collapses, and whether the scale has grown again."""
@@ -74,12 +128,12 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"scales": self._scales.state(), "tracks": self._tracks}
+        return {"scales": self._scales.state(), "tracks": self._tracks, "began": self._began}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._scales.restore(state["scales"])
-        self._tracks = state["tracks"]
+        self._tracks, self._began = state["tracks"], state["began"]
 
     def _take(
         self,
@@ -99,6 +153,8 @@ class Detector:
         if segment != track["segment"]:
             _close(track, State.PROGRESSED)
             track.update(segment=segment, **_fresh())
+        if track["fall"] is not None and not told:
+            self._hold(track, seen - track["fall"]["seen"] - 1)
         scale, track["scale"] = track["scale"], value
         if scale is None:
             if not told:
@@ -113,12 +169,23 @@ class Detector:
         if fall is None:
             track["fall"] = fall = {"from": scale, "falls": 0, "at": None}
         fall["falls"] += 1
-        fall.update(to=value, line=at["line"])
-        step = at["step"] if at["step"] is not None else seen
+        fall.update(
+            to=value, line=at["line"], step=at["step"], seen=seen, after=at["line"], records=0
+        )
         low = value < LOW and fall["falls"] >= FEW
-        far = fall["falls"] >= FALLS and value * 32 <= fall["from"] and step > EARLY
-        if fall["at"] is None and (low or far):
+        far = fall["falls"] >= FALLS and value * 32 <= fall["from"] and value < USUAL
+        sought = value > FLOOR and self._searches(at, segment, seen)
+        if fall["at"] is None and (low or far) and not sought:
             fall["at"] = at
+
+    def _searches(self, at: dict[str, Any], segment: int, seen: int) -> bool:
+        """Whether a place is among the first steps of a run, or of its part after a restart."""
+        step = seen or None if at["step"] is None else at["step"]
+        if step is None:
+            return False
+        began = self._began.get(at["stream"], {}).get(str(segment))
+        restarted = segment > 0 and began is not None and step - began <= EARLY
+        return bool(step <= EARLY or restarted)
 
 
 def _fresh() -> dict[str, Any]:

@@ -83,6 +83,21 @@ def evaluated(losses_: list[float], training: float) -> list[Record]:
     return records
 
 
+def scaled(
+    falls: list[tuple[int, int]], until: int = 0, start: int = 1, segment: int = 0
+) -> list[Record]:
+    """A loss on every step, its number the line's, and on some of them a scale that is halved."""
+    told = dict(falls)
+    return [
+        record(
+            step + 1, step=step, segment=segment, loss=2.0,
+            note=f"Skipping step, loss scaler 0 reducing loss scale to {told[step] // 2}.0"
+            if step in told else None,
+        )
+        for step in range(start, max(until, *told, 0) + 1 if told else until + 1)
+    ]  # fmt: skip
+
+
 FIRES = {
     "nonfinite": [
         (losses([2.0, 1.9, NAN, NAN]), [("nan_loss", "critical", "open", 3)]),
@@ -163,6 +178,22 @@ FIRES = {
                 for i, s in enumerate([64, 32, 16, 8])
             ],
             [("loss_scale_collapse", "high", "open", 3)],
+        ),
+        (
+            scaled([(400 + i, 64 // 2**i) for i in range(6)]),
+            [("loss_scale_collapse", "critical", "open", 403)],
+        ),
+        (
+            scaled([(5 + i, 256 // 2**i) for i in range(8)]),
+            [("loss_scale_collapse", "critical", "open", 13)],
+        ),
+        (
+            scaled([(400 + i, 64 // 2**i) for i in range(4)], until=440),
+            [("loss_scale_collapse", "low", "recovered", 403)],
+        ),
+        (
+            each("loss_scale", [512.0] * 100 + [512.0 / 2**i for i in range(1, 7)] + [8.0] * 30),
+            [("loss_scale_collapse", "low", "recovered", 105)],
         ),
     ],
     "throughput": [
@@ -274,6 +305,16 @@ SILENT = {
         "the search in the first steps": each("loss_scale", [2.0**i for i in range(16, 5, -1)]),
         "growth and falls": each("loss_scale", [2.0**14, 2.0**15, 2.0**14] * 50),
         "no scaling": each("loss_scale", [1.0] * 50),
+        "a search far down that finds a scale": scaled(
+            [(1 + 3 * i, 512 // 2**i) for i in range(8)], until=200
+        ),
+        "overflows far apart whose growth nobody tells": scaled(
+            [(100 + 40 * i, 256 // 2**i) for i in range(7)], until=500
+        ),
+        "a search after a restart": [
+            *scaled([], until=300),
+            *scaled([(5001 + i, 512 // 2**i) for i in range(6)], start=5000, segment=1),
+        ],
     },
     "throughput": {
         "evaluation pauses": each(
