@@ -248,14 +248,14 @@ class Treatment:
     def _hopeless(self, now: float, course: Course) -> Iterator[Event]:
         """A stall: ended and started again where that is allowed; without a process to ask,
         nobody waits for ever."""
-        stall = self.standing.of("stalled") or self.standing.of("quiet")
-        if stall is None:
+        silent = (self.standing.of(kind) for kind in ("stalled", "stalled_eval", "quiet"))
+        if (stall := next(filter(None, silent), None)) is None:
             return
-        silent = now - course.heard
-        since = self._stalled.setdefault(stall.id, silent)
+        lasted = now - course.heard
+        since = self._stalled.setdefault(stall.id, lasted)
         if self.process is None:
-            least = self.patience if stall.kind == "stalled" else self.settle
-            if silent > HOPELESS * max(since, least):
+            least = self.settle if stall.kind == "quiet" else self.patience
+            if lasted > HOPELESS * max(since, least):
                 self.stop = _person(stall.kind)
             return
         chosen = remedy(stall, self.process, self._budget, self._may) if self.body else None

@@ -89,11 +89,14 @@ class Live:
         typical = recent[int(0.99 * (len(recent) - 1))]
         return max(patience, limit, TYPICAL * typical, LONGEST * self._longest)
 
-    def findings(self) -> list[Finding]:
-        """The silence that lasts, and those after which the run went on."""
+    def findings(self, evaluates: Callable[[dict[str, Any]], bool]) -> list[Finding]:
+        """The silence that lasts, and those after which the run went on; `evaluates` tells of a
+        place whether the run is in an evaluation there."""
         found = [_told(**past, state=State.RECOVERED) for past in self._ended]
-        if self._silence is not None:
-            found.append(_told(**self._silence, state=State.OPEN))
+        if (silence := self._silence) is not None:
+            if silence["kind"] == "stalled" and evaluates(silence["at"]):
+                silence = {**silence, "kind": "stalled_eval"}
+            found.append(_told(**silence, state=State.OPEN))
         return found
 
     def state(self) -> dict[str, Any]:

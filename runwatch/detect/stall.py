@@ -7,6 +7,7 @@ import numpy as np
 
 from runwatch.column import distinct, known, numbers
 from runwatch.detect.arrange import LARGE, Floats, Ints
+from runwatch.detect.evaluating import Evaluating
 from runwatch.detect.fold import finding
 from runwatch.detect.named import holds
 from runwatch.detect.platform import WATCHWORDS, Platform
@@ -30,7 +31,9 @@ class Detector:
     watched, the watcher's clock tells silence after the last line too (high, open): as long as the
     watcher's patience, five times the 99th percentile and three times the longest pause. Where no
     line came since the watcher did, and no process is known to live, the run may as well have
-    ended without a word: it is quiet (medium, open), which asks to wait and not to stop. Of a job
+    ended without a word: it is quiet (medium, open), which asks to wait and not to stop. Silence
+    after an evaluation was announced, and before training is measured again, is the evaluation's
+    (`stalled_eval`): it may take longer than anything before, so that asks to wait, too. Of a job
     of Vertex AI the state is known: one that says that it is running while nothing was logged for
     three intervals between reports has stalled (`job_stalled`), and so has a pipeline of which,
     besides, no task changed its state (`pipeline_stuck`); high, open. Twice the longest such pause
@@ -51,7 +54,7 @@ class Detector:
     def __init__(self) -> None:
         self._tracks: dict[str, dict[str, Any]] = {}
         self._limits: dict[str, float] = {}  # of each stream, where it was asked for since
-        self._live, self._platform = Live(), Platform()
+        self._live, self._platform, self._evaluating = Live(), Platform(), Evaluating()
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
@@ -59,6 +62,7 @@ class Detector:
         if batch.stream.kind == self._platform.kind:
             return
         self._live.feed(batch, columns)
+        self._evaluating.feed(batch, columns)
         name = batch.stream.name
         track = self._tracks.setdefault(name, _fresh(-1))
         clocks, rows = _clocks(batch), _advances(columns)
@@ -91,14 +95,15 @@ class Detector:
 
     def findings(self) -> list[Finding]:
         """Pauses that were too long, and the silence that still lasts."""
-        found = [*self._platform.findings(), *self._live.findings()]
+        found = [*self._platform.findings(), *self._live.findings(self._evaluating.at)]
         for track in self._tracks.values():
             found += [_told(pause, State.RECOVERED) for pause in track["pauses"]]
             if track["at"] is not None and track["clock"] is not None:
                 silence = (track["clock"] - track["at"]["time"]) / 1e6
                 known = silence > QUIET and len(track["intervals"]) >= FEW
                 if known and silence > _limit(track):
-                    found.append(_told({"at": track["at"], "seconds": silence}, State.OPEN))
+                    pause = {"at": track["at"], "seconds": silence}
+                    found.append(_told(pause, State.OPEN, self._evaluating.at(track["at"])))
         return found
 
     def check(self) -> Check:
@@ -110,13 +115,15 @@ class Detector:
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
         return {"tracks": self._tracks, "live": self._live.state(),
-                "platform": self._platform.state()}  # fmt: skip
+                "platform": self._platform.state(),
+                "evaluating": self._evaluating.state()}  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._tracks, self._limits = state["tracks"], {}
         self._live = Live(**state["live"])
         self._platform = Platform(**state["platform"])
+        self._evaluating = Evaluating(state["evaluating"])
 
 
 def _advances(columns: Columns) -> Ints:
@@ -217,11 +224,11 @@ def _limit(track: dict[str, Any]) -> float:
     return float(max(TYPICAL * typical, LONGEST * track["longest"]))
 
 
-def _told(pause: dict[str, Any], state: State) -> Finding:
+def _told(pause: dict[str, Any], state: State, evaluating: bool = False) -> Finding:
     minutes = pause["seconds"] / 60
     went_on = "then went on" if state is State.RECOVERED else "while other lines went on"
     return finding(
-        "stalled",
+        "stalled_eval" if evaluating else "stalled",
         Severity.LOW if state is State.RECOVERED else Severity.MEDIUM,
         pause["at"],
         f"no measurement for {minutes:.0f} minutes after this line, {went_on}",

@@ -13,6 +13,7 @@ from runwatch.chunk import Chunk, Stream
 from runwatch.event import Acted, Acting, Began, Ended, Event, Found, Progressed, Turned
 from runwatch.finding import State
 from runwatch.ingest.process import Process
+from runwatch.judgement import rule
 from runwatch.parse.knowledge import builtin
 from runwatch.pipeline import Analysis
 from runwatch.remedy import Allowed, Remedy
@@ -465,6 +466,23 @@ def test_silence_that_may_be_the_end_is_no_stall() -> None:
     seen.baseline()
     seen.say(*steps(51, 60))
     assert ["stalled"] == [event.finding.kind for event in of(Found, seen.after(700))]
+
+
+def test_silence_in_an_evaluation_asks_to_wait() -> None:
+    """What begins after an evaluation was announced is that evaluation's; training ends it."""
+    bench = Bench(Trainer(), cadence=Cadence.of(30, 300, backoff=False))
+    bench.say(*steps(1, 1))
+    bench.baseline()
+    for i in range(2, 40):
+        bench.say(*steps(i, i))
+        bench.after(10)
+    bench.say("***** Running Evaluation *****")
+    (found,) = of(Found, bench.after(120))
+    assert ("stalled_eval", 39) == (found.finding.kind, found.finding.step)
+    assert "WAIT" == rule(found.finding.kind).judgement
+    bench.say(*steps(40, 41))
+    bench.after(3)
+    assert ["stalled"] == [e.finding.kind for e in of(Found, bench.after(400)) if e.change == "new"]
 
 
 def test_after_the_last_word_there_is_no_baseline() -> None:

@@ -1,5 +1,6 @@
 """Each numeric detector fires where it should and stays silent where it must."""
 
+from dataclasses import replace
 from math import log
 
 import pytest
@@ -69,6 +70,23 @@ def clocked(intervals: list[float], quiet: float = 0.0) -> list[Record]:
         records.append(record(i + 1, step=i + 1, seconds=now, loss=2.0 + 0.01 * (i % 7)))
     last = len(records) + 1
     return [*records, record(last, "still alive", step=last - 1, seconds=now + quiet)]
+
+
+def announced(intervals: list[float], quiet: float) -> list[Record]:
+    """Losses at these intervals, then an evaluation begins, and a line comes after some quiet."""
+    records = clocked(intervals, quiet)
+    words = replace(records[-1], note="***** Running Evaluation *****", seconds=sum(intervals))
+    return [*records[:-1], words, replace(records[-1], line=words.line + 1)]
+
+
+def trained(line: int, after: float, quiet: float) -> list[Record]:
+    """Training goes on, twenty steps a second apart, then a line comes after some quiet."""
+    records = [
+        record(line + i, step=line + i, seconds=after + i, loss=2.0 + 0.01 * (i % 7))
+        for i in range(1, 20)
+    ]
+    last = records[-1].line + 1
+    return [*records, record(last, "still alive", step=last, seconds=after + 20 + quiet)]
 
 
 def evaluated(losses_: list[float], training: float) -> list[Record]:
@@ -212,6 +230,11 @@ FIRES = {
     ],
     "stall": [
         (clocked([1.0] * 50, quiet=3600.0), [("stalled", "medium", "open", 50)]),
+        (announced([1.0] * 50, quiet=3600.0), [("stalled_eval", "medium", "open", 50)]),
+        (
+            [*announced([1.0] * 50, quiet=60.0), *trained(52, after=200.0, quiet=3600.0)],
+            [("stalled", "medium", "open", 71)],
+        ),
         (clocked([1.0] * 50 + [3600.0, 1.0]), [("stalled", "low", "recovered", 50)]),
     ],
     "plateau": [
