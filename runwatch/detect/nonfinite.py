@@ -46,15 +46,15 @@ class Detector:
         self._tracks = Tracks(FIELDS)
         self._quantity: dict[str, str] = {}
         self._totals: set[str] = set()  # streams with a total loss
-        self._scaled: set[str] = set()  # streams with a loss scale
+        self._scaled: set[str] = set()  # streams whose loss is scaled
         self._spells: dict[str, list[dict[str, Any]]] = {}
         self._disguised: dict[str, list[int]] = {}
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
         groups = columns.groups
-        if "loss_scale" in groups:
-            self._scaled.add(batch.stream.name)
+        if "loss_scale" in groups and (groups["loss_scale"].arrays[4] > 1.0).any():
+            self._scaled.add(batch.stream.name)  # at 1 throughout nothing is scaled
         if "loss" in groups:
             self._totals.add(batch.stream.name)
         for quantity in WATCHED:

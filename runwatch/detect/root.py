@@ -24,6 +24,7 @@ _TIER = {
 _HARD = ("slurm_time_limit", "slurm_preemption", "node_failure", "k8s_evicted")
 # Incidents that say that something died and nothing of why.
 _UNSAID = ("process_crash", "python_exception")
+_DEATHS = ("sigkill_unknown", "segfault", "bus_error_shm", "host_oom")
 _BOX = 12  # lines of a launcher's box
 _BARE = ("spawn-process", "elastic-table", "elastic-failed", "traceback-cut")
 
@@ -45,6 +46,10 @@ def choose_root(episode: Episode) -> None:
     best = min(faults, key=_weight, default=None)
     if best and episode.ending and hard and _weight(best)[0] >= _TIER["echo"]:
         best = None
+    if best and (best.first.role, best.first.kind) == ("echo", "nccl_system_error"):
+        # A peer that is told to have died before the others lost it is what they lost.
+        dead = [i for i in faults if i.first.kind in _DEATHS and key(i.first) < key(best.first)]
+        best = min(dead, key=lambda i: key(i.first), default=best)
     if best:
         # The same fault may have been complained of before it said its name.
         same = [
