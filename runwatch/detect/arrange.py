@@ -91,7 +91,7 @@ def _regular(table: Table) -> Arrangement | None:
     size, n = int(again[0]) + 1 if len(again) else 0, len(table)
     if not size or n % size or table.segment.min() != table.segment.max():
         return None
-    if table.rank.min() != table.rank.max() or len(np.unique(table.metric[:size])) < size:
+    if table.rank.min() != table.rank.max() or len({*table.metric[:size].tolist()}) < size:
         return None
     for column in (table.metric, table.quantity):
         if column.strides[0] and not (column[size:] == column[:-size]).all():
