@@ -9,6 +9,7 @@ from runwatch.parse.ledger import Ledger
 from runwatch.parse.parser import Parser
 from runwatch.parse.place import Place
 from runwatch.parse.prefix import Prefix
+from runwatch.parse.quantity import Names
 from runwatch.parse.silence import Quiet
 from runwatch.parse.table import Table
 from runwatch.parse.trace import Context, Outcome, Trace
@@ -16,8 +17,10 @@ from runwatch.parse.writer import Writer
 
 _ALONE = Stream("")
 _RUN = re.compile(r"\d+")
+_LAST = re.compile(r"([^\W_])[\W_]*\Z")
 _DATED = re.compile(rb"""["']\s*:\s*["']\d{4}[-/.]\d\d[-/.]\d\d[T ]\d\d""")  # a stamp in an object
 _DEEP_IN_CODE = 12
+_MOST_DIGITS = 9  # of a number that is no time
 NOWHERE = Context()
 
 
@@ -52,7 +55,7 @@ class Probe(Parser):
         self.ledger = _Nowhere(host)
         self._timed = timed
         self._context = NOWHERE
-        self._digits: set[bytes] = set()
+        self._digits = _digits_of_names(host.knowledge.names)
 
     def look(self, line: bytes, context: Context = NOWHERE) -> Outcome | None:
         """The outcome of a line in a context; None where it depends on, or changes, more than can
@@ -70,13 +73,14 @@ class Probe(Parser):
             return None if _DATED.search(line) else outcome
         return outcome
 
-    def digits(self, width: int) -> list[bytes]:
-        """Digits of a width that may mean something where others do not: of known names, as in
-        `f1` and `top5`, and the first of a time in Unix seconds."""
-        if not self._digits:
-            known = [word for rule in self._names.rules for word in (*rule.exact, *rule.any)]
-            self._digits = {found.encode() for word in known for found in _RUN.findall(word)}
-        return [b"1" * width] if width > 9 else [d for d in self._digits if len(d) == width]
+    def digits(self, width: int, before: bytes) -> list[bytes]:
+        """Digits of a width that may mean something behind a text where others do not: of known
+        names, as in `f1` and `top5`, and the first of a time in Unix seconds. Some at least."""
+        if width > _MOST_DIGITS:
+            return [b"1" * width]
+        letter = _before(before.decode("latin-1"))
+        known = [digits for digits in self._digits if len(digits) == width]
+        return [digits for digits in known if letter in self._digits[digits]] or known[:1]
 
     def moment(self, text: bytes) -> int | None:
         """Microseconds of a stamp without a zone."""
@@ -93,3 +97,18 @@ class Probe(Parser):
                 open=said.open,
             )
         return writer
+
+
+def _digits_of_names(names: Names) -> dict[bytes, set[str]]:
+    """The digits in known names, and what stands before them."""
+    found: dict[bytes, set[str]] = {}
+    for word in sorted({word for rule in names.rules for word in (*rule.exact, *rule.any)}):
+        for m in _RUN.finditer(word):
+            found.setdefault(m.group().encode(), set()).add(_before(word[: m.start()]))
+    return found
+
+
+def _before(text: str) -> str:
+    """The last letter of a text, 0 for any digit."""
+    m = _LAST.search(text)
+    return "0" if m and m.group(1).isdigit() else m.group(1).lower() if m else ""

@@ -197,7 +197,7 @@ class _Lesson:
     def _is_idle(self, m: Match, free: bool) -> bool:
         """Whether a number that means nothing means nothing whatever it is: the digit of a name may
         make it a known one, and at the head of a line there may be a time."""
-        others = self._probe.digits(len(m.group()))
+        others = self._probe.digits(len(m.group()), self._line[max(0, m.start() - 64) : m.start()])
         if free:
             others = [] if self._line[: m.start()].strip(b" [") else _TIMES
         return all((roles := self._role(m, o)) is not None and not any(roles) for o in others)
