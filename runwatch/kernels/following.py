@@ -8,19 +8,15 @@ row of its writer say; that one is read by the readable path.
 import numpy as np
 from numba import njit
 
+from runwatch.kernels.context import code_behind, is_plain, suits, trace_behind, writer_of
 from runwatch.kernels.jit import PART
 from runwatch.kernels.layout import (
-    ASIDE,
     ASKED,
-    BAR,
     CLEAR,
-    CODE,
-    CODE_LIMIT,
     CONTINUES,
     COUNTS,
     DEEP,
     DONE,
-    EMPTY,
     EPOCH,
     EVIDENCE,
     F_BESIDE,
@@ -41,8 +37,6 @@ from runwatch.kernels.layout import (
     F_METRIC_LINE,
     F_METRIC_LINES,
     F_NOTES,
-    F_OUT,
-    F_OUT_VALUES,
     F_OWN,
     F_PLACES,
     F_POINTS,
@@ -56,16 +50,8 @@ from runwatch.kernels.layout import (
     F_VALUE,
     F_WHY,
     F_WRITERS,
-    FRAME,
     FULL,
-    GOES_ON,
-    HEAD,
-    IN_CODE,
-    INSIDE,
     KEY,
-    KIND,
-    KNOWN,
-    LONG,
     M_BLOCKS,
     M_OPS,
     M_STAGED,
@@ -73,27 +59,18 @@ from runwatch.kernels.layout import (
     M_VALUES,
     MANY,
     MAX_BESIDES,
-    MAX_RANK,
     NEAR,
-    NESTED,
     NEW_HEAD,
     NEWCOMER,
     NONE,
     OPEN,
-    OUT_VALUES_WIDTH,
-    OUT_WIDTH,
-    P_BAR,
-    P_BEGAN,
     P_CHANGED,
     P_CODE,
     P_EPOCH,
-    P_EPOCHS,
     P_HEAD,
     P_NEAR,
     P_OPEN,
-    P_SEGMENT,
     P_STEP,
-    P_TOTAL,
     P_TRACE,
     P_WIDTH,
     PLACED,
@@ -105,16 +82,11 @@ from runwatch.kernels.layout import (
     REFUSED,
     SHOWN_NOW,
     SIBLING,
-    SOURCE,
     STAGED_WIDTH,
-    STARTS,
     STEP,
     STRANGE,
     TALLY_WIDTH,
     TIME,
-    TOTAL,
-    TOTAL_EPOCHS,
-    TRAINING,
     TRAITS,
     UNSEEN,
     UNSETTLED,
@@ -123,162 +95,8 @@ from runwatch.kernels.layout import (
 )
 from runwatch.kernels.matching import fitted, known
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
-
-_TRACED = 1  # in a traceback
-_ENDING = 2  # behind its last line
-
-
-@njit(**PART)
-def _said(row, column, values):
-    """The value that a template takes for a place, nan where it takes none."""
-    slot = whole_at(row + 8 * column)
-    return double_at(values + 8 * slot) if slot >= 0 else np.nan
-
-
-@njit(**PART)
-def _goes_back(own, epoch, step, mark):
-    last_epoch, last_step, total = double_at(mark), double_at(mark + 8), double_at(mark + 16)
-    if own:
-        return epoch < last_epoch or (epoch == last_epoch and step < last_step)
-    if step >= last_step or epoch > last_epoch:
-        return False
-    return not (total > 0 and last_step >= total - 1)
-
-
-@njit(**PART)
-def _moved(row, values, place, marks, kinds, cutting):
-    """`Place.follow` on a row. False, and nothing done, where a counter is no count."""
-    step, total = _said(row, STEP, values), _said(row, TOTAL, values)
-    epoch, epochs = _said(row, EPOCH, values), _said(row, TOTAL_EPOCHS, values)
-    step, total, epochs = np.trunc(step), np.trunc(total), np.trunc(epochs)
-    if abs(step) > 9e15 or abs(total) > 9e15 or abs(epoch) > 9e15 or abs(epochs) > 9e15:
-        return False
-    bar = whole_at(row + 8 * BAR)
-    if bar == ASIDE:
-        return True
-    if bar:
-        counted, most = total if total == total else 0.0, double_at(place + 8 * P_BAR)
-        if bar == NESTED and counted < most:
-            return True
-        put_double(place + 8 * P_BAR, max(counted, most))
-    if epochs == epochs:
-        put_double(place + 8 * P_EPOCHS, epochs)
-    own = epoch == epoch
-    if own:
-        put_double(place + 8 * P_EPOCH, epoch)
-    training = whole_at(row + 8 * TRAINING) != 0
-    if step == step:
-        sure = whole_at(row + 8 * EVIDENCE) == CLEAR
-        if cutting and sure and training:
-            here = double_at(place + 8 * P_EPOCH)
-            if here != here:
-                here = -1.0
-            mark = marks + whole_at(row + 8 * KIND) * 24
-            if double_at(mark) == double_at(mark) and _goes_back(own, here, step, mark):
-                put_double(place + 8 * P_SEGMENT, double_at(place + 8 * P_SEGMENT) + 1)
-                for cell in range(kinds * 3):
-                    put_double(marks + 8 * cell, np.nan)
-            put_double(mark, here)
-            put_double(mark + 8, step)
-            put_double(mark + 16, total if total == total else 0.0)
-        put_double(place + 8 * P_STEP, step)
-        put_double(place + 8 * P_BEGAN, 1.0)
-        if total == total and training:
-            put_double(place + 8 * P_TOTAL, total)
-    elif total == total:
-        put_double(place + 8 * P_TOTAL, total)
-    return True
-
-
-@njit(**PART)
-def _count(tally, value):
-    """Add a value to a row of `tally.Tally`."""
-    if double_at(tally) == 0:
-        put_double(tally + 16, value)
-    put_double(tally, double_at(tally) + 1)
-    put_double(tally + 24, value)
-    if value == value:
-        put_double(tally + 32, min(double_at(tally + 32), value))
-        put_double(tally + 40, max(double_at(tally + 40), value))
-        put_double(tally + 48, double_at(tally + 48) + value)
-    else:
-        put_double(tally + 8, double_at(tally + 8) + 1)
-
-
-@njit(**PART)
-def _writer(row, values, writers, own, speaker, places, blank):
-    """Whose text it is: as its rank says, as the stream is, or whom an indented text goes on. A
-    rank that was not heard of has the blank row."""
-    slot = whole_at(row + 8 * RANK)
-    if slot >= 0:
-        rank = double_at(values + 8 * slot)
-        if not (0 <= rank < MAX_RANK) or rank != np.trunc(rank):
-            return np.int64(-1)
-        w = whole_at(writers + 8 * np.int64(rank))
-        return w if w >= 0 else blank
-    if speaker >= 0 and whole_at(row + 8 * CONTINUES):
-        place = places + 8 * P_WIDTH * speaker
-        if double_at(place + 8 * P_OPEN) != 0 or double_at(place + 8 * P_TRACE) == _TRACED:
-            return speaker
-    return own
-
-
-@njit(**PART)
-def _trace(traits, trace):
-    """`Quiet.traceback` behind a message."""
-    if traits & STARTS:
-        return np.int64(_TRACED)
-    if trace == _TRACED:
-        return np.int64(_TRACED if traits & FRAME else _ENDING)
-    if trace == _ENDING and traits & GOES_ON:
-        return np.int64(_ENDING)
-    return np.int64(0)
-
-
-@njit(**PART)
-def _code(traits, code):
-    """`Quiet.code` behind a message outside of a traceback."""
-    if traits & SOURCE:
-        return min(CODE_LIMIT, code + 2)
-    return code if traits & EMPTY else max(0.0, code - 1)
-
-
-@njit(**PART)
-def _suits(row, place, code, head):
-    """Whether a template was learned in a context like this."""
-    inside, coded = whole_at(row + 8 * INSIDE), whole_at(row + 8 * CODE)
-    under = whole_at(row + 8 * HEAD)
-    return (
-        (inside < 0 or inside == (double_at(place + 8 * P_OPEN) != 0))
-        and (coded < 0 or coded == (code >= IN_CODE))
-        and (under < 0 or under == head)
-    )
-
-
-@njit(**PART)
-def _all_count(row, values, points, constants):
-    """Whether every point is the step itself: the line only counts."""
-    step = np.trunc(_said(row, STEP, values))
-    for p in range(whole_at(row + 8 * POINTS), whole_at(row + 8 * POINTS_END)):
-        slot = whole_at(points + 8 * POINT_WIDTH * p)
-        value = double_at(values + 8 * slot) if slot >= 0 else double_at(constants + 8 * p)
-        if value != step:
-            return False
-    return step == step
-
-
-@njit(**PART)
-def _beside(row, values, place):
-    """`Writer._is_beside` for a template whose evidence is KNOWN or HELD."""
-    near = double_at(place + 8 * P_NEAR)
-    here = double_at(place + 8 * P_EPOCH)
-    if near == 0 or (double_at(place + 8 * P_BEGAN) == 0 and here != here):
-        return False
-    if whole_at(row + 8 * EVIDENCE) == KNOWN:
-        return True
-    step, last = np.trunc(_said(row, STEP, values)), double_at(place + 8 * P_STEP)
-    onward = step == step and (last != last or step >= last)
-    return near == 2 and onward and whole_at(row + 8 * LONG) != 0
+from runwatch.kernels.place import all_count, is_beside, moved, said
+from runwatch.kernels.points import count, put_point, value_of
 
 
 @njit(**PART)
@@ -304,7 +122,6 @@ def follow(first, last, given, matched):
     points, constants = whole_at(given + 8 * F_POINTS), whole_at(given + 8 * F_CONSTANTS)
     places, all_marks = whole_at(given + 8 * F_PLACES), whole_at(given + 8 * F_MARKS)
     tallies, scratch = whole_at(given + 8 * F_TALLIES), whole_at(given + 8 * F_SCRATCH)
-    out, out_values = whole_at(given + 8 * F_OUT), whole_at(given + 8 * F_OUT_VALUES)
     writers, reached = whole_at(given + 8 * F_WRITERS), whole_at(given + 8 * F_REACHED)
     gates, keys = whole_at(given + 8 * F_GATES), whole_at(given + 8 * F_KEYS)
     room, kinds, own = (
@@ -344,36 +161,26 @@ def follow(first, last, given, matched):
         w, sees = np.int64(-1), np.int64(-1)
         trace, code = np.int64(0), 0.0
         while True:
-            w = _writer(row, values, writers, own, speaker, places, blank)
+            w = writer_of(row, values, writers, own, speaker, places, blank)
             if w >= 0:
                 sees = own if whole_at(row + 8 * ASKED) else w
                 seen_by = places + 8 * P_WIDTH * sees
                 traits = whole_at(row + 8 * TRAITS)
-                was, code = (
-                    np.int64(double_at(seen_by + 8 * P_TRACE)),
-                    double_at(seen_by + 8 * P_CODE),
-                )
-                trace = was
+                was = np.int64(double_at(seen_by + 8 * P_TRACE))
+                trace, code = was, double_at(seen_by + 8 * P_CODE)
                 if traits & MANY:
-                    place = places + 8 * P_WIDTH * w
-                    own_place = places + 8 * P_WIDTH * own
-                    if (
-                        was != 0 or code != 0
-                        or double_at(place + 8 * P_TRACE) != 0
-                        or double_at(place + 8 * P_CODE) != 0
-                        or double_at(own_place + 8 * P_TRACE) != 0
-                        or double_at(own_place + 8 * P_CODE) != 0
-                    ):  # fmt: skip
+                    place, own_place = places + 8 * P_WIDTH * w, places + 8 * P_WIDTH * own
+                    if not (is_plain(seen_by) and is_plain(place) and is_plain(own_place)):
                         why = np.int64(UNSETTLED)
                         break
                 else:
-                    trace = _trace(traits, was)
+                    trace = trace_behind(traits, was)
                     if trace:
                         fits = True
                         break
-                    code = _code(traits, code)
+                    code = code_behind(traits, code)
                 head = np.int64(double_at(seen_by + 8 * P_HEAD))
-                if _suits(row, places + 8 * P_WIDTH * w, code, head):
+                if suits(row, places + 8 * P_WIDTH * w, code, head):
                     fits = True
                     break
             # Another template of the same form may be for this context.
@@ -390,7 +197,7 @@ def follow(first, last, given, matched):
             break
         if w == blank:
             why = np.int64(NEWCOMER)
-            put_whole(given + 8 * F_RANK, np.int64(_said(row, RANK, values)))
+            put_whole(given + 8 * F_RANK, np.int64(said(row, RANK, values)))
             break
         why = np.int64(UNSETTLED)
         place, seen_by = places + 8 * P_WIDTH * w, places + 8 * P_WIDTH * sees
@@ -407,7 +214,7 @@ def follow(first, last, given, matched):
             evidence, near = whole_at(row + 8 * EVIDENCE), whole_at(row + 8 * NEAR)
             gate, fate, beside = np.int64(0), np.float64(PROVEN), False
             if evidence != CLEAR and end > begin:
-                counts = _all_count(row, values, points, constants)
+                counts = all_count(row, values, points, constants)
                 if counts != (whole_at(row + 8 * COUNTS) != 0):
                     break
                 fate = np.float64(REFUSED)
@@ -416,7 +223,7 @@ def follow(first, last, given, matched):
                         break
                     gate = gates + 24 * (keys * w + whole_at(row + 8 * KEY))
                     fate = double_at(gate)
-                    beside = _beside(row, values, place)
+                    beside = is_beside(row, values, place)
                     if not counts:
                         near = 2 if beside else 0
                     if fate != PROVEN:
@@ -430,10 +237,10 @@ def follow(first, last, given, matched):
                 if room and w >= marked:
                     break
                 marks = all_marks + 24 * kinds * w
-                if not _moved(row, values, place, marks, kinds, room > 0):
+                if not moved(row, values, place, marks, kinds, room > 0):
                     break
             _changed(place, w, given)
-            step, epoch = np.trunc(_said(row, STEP, values)), _said(row, EPOCH, values)
+            step, epoch = np.trunc(said(row, STEP, values)), said(row, EPOCH, values)
             if step == step and double_at(place + 8 * P_STEP) == step:
                 put_whole(reached + 16 * w, np.int64(step))
                 put_whole(reached + 16 * w + 8, line)
@@ -456,24 +263,13 @@ def follow(first, last, given, matched):
                 end = begin
             for p in range(begin, end):
                 point = points + 8 * POINT_WIDTH * p
-                slot = whole_at(point)
-                value = double_at(values + 8 * slot) if slot >= 0 else double_at(constants + 8 * p)
+                value = value_of(point, values, constants + 8 * p)
                 if room:
-                    o = out + 8 * OUT_WIDTH * made
-                    put_whole(o, line)
                     slot = whole_at(row + 8 * TIME)
-                    put_whole(o + 8, np.int64(double_at(values + 8 * slot)) if slot >= 0 else -1)
-                    put_whole(o + 16, w)
-                    put_whole(o + 24, whole_at(point + 16))
-                    put_whole(o + 32, whole_at(point + 24))
-                    put_whole(o + 40, whole_at(point + 32))
-                    v = out_values + 8 * OUT_VALUES_WIDTH * made
-                    put_double(v, value)
-                    put_double(v + 8, step)
-                    put_double(v + 16, epoch)
-                    put_double(v + 24, double_at(place + 8 * P_SEGMENT))
+                    moment = np.int64(double_at(values + 8 * slot)) if slot >= 0 else np.int64(-1)
+                    put_point(given, made, point, line, moment, w, place, value, step, epoch)
                 else:
-                    _count(tallies + 8 * TALLY_WIDTH * whole_at(point + 8), value)
+                    count(tallies + 8 * TALLY_WIDTH * whole_at(point + 8), value)
                 made += 1
             if end > begin:
                 metric_lines += line != metric_line
