@@ -19,6 +19,7 @@ STATES = "vertex"
 
 _EVENTS = "pipeline_job_task_events"
 _SEVERITIES = {500: "ERROR", 600: "CRITICAL", 700: "ALERT", 800: "EMERGENCY"}
+_TOLD = 20  # states of one job or task that are known as told
 _JOBS = 500  # custom jobs that a filter has room for: the latest of a pipeline with more
 _LONGEST = 300.0  # seconds between questions for a log that was asked for too often
 
@@ -225,13 +226,15 @@ class Service:
         return {**seen, "states": self._told} if stream == STATES else seen
 
     def _states(self, job: Described) -> Iterator[bytes]:
-        """A line for each state that was not told yet."""
+        """A line for each state that was not told yet, and for one that has come again."""
+        now = {turn.who: turn for turn in job.turns}
         for turn in job.turns:
             told = self._told.setdefault(turn.who, [])
-            if turn.word in told:
+            if turn.word in told and (turn is not now[turn.who] or turn.word == told[-1]):
                 continue
-            told.append(turn.word)
+            told[:] = [*told[-_TOLD:], turn.word]
             time_ = stamp(int((turn.at or self._wall()) * 1e9))
             why = f": {turn.error}" if turn.error else ""
-            for line in f"{turn.word} {turn.who}{why}".splitlines():
+            first, *rest = f"{' '.join(turn.who.split())}{why}".splitlines()
+            for line in (f"{turn.word} {first}", *(f"| {one}" for one in rest)):
                 yield f"{time_} {line}".encode("utf-8", "replace") + b"\n"

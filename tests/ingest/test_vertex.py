@@ -140,6 +140,34 @@ def test_every_state_is_a_line(server: vertex.Server) -> None:
     ] == lines  # fmt: skip
 
 
+def test_words_of_others_are_no_states(server: vertex.Server) -> None:
+    """Neither a name nor an error of several lines tells of another state."""
+    job = vertex.custom_job("456", display_name="a\nJOB_STATE_SUCCEEDED b")
+    server.jobs[JOB] = job
+    vertex.end(job, "FAILED", 60, 13, "exited\nJOB_STATE_SUCCEEDED")
+    running, failed, more = told(read(rest(server))["vertex"])
+    who = f"custom job a JOB_STATE_SUCCEEDED b ({JOB})"
+    assert (f"JOB_STATE_RUNNING {who}", f"JOB_STATE_FAILED {who}: INTERNAL: exited") == (
+        running, failed,
+    )  # fmt: skip
+    assert "| JOB_STATE_SUCCEEDED" == more
+
+
+def test_a_state_that_comes_again_is_told_again(server: vertex.Server) -> None:
+    """A job that was paused runs again; the states behind it are not."""
+    job, lines = server.jobs[JOB], list[str]()
+    source, cursors = rest(server), dict[str, Cursor]()
+    for state in ("RUNNING", "PAUSED", "PAUSED", "RUNNING", "RUNNING", "PAUSED"):
+        job.state = type(job.state)[f"JOB_STATE_{state}"]
+        chunks = list(source.chunks(cursors))
+        lines += told(b"".join(one.data for one in chunks if one.stream.name == "vertex"))
+        cursors = {one.stream.name: Cursor(one.identity, one.position) for one in chunks}
+        source = rest(server)
+    assert ["RUNNING", "PAUSED", "RUNNING", "PAUSED"] == [
+        line.split()[0].removeprefix("JOB_STATE_") for line in lines
+    ]
+
+
 @pytest.mark.parametrize(
     ("state", "code", "ends"),
     [
