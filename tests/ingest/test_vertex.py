@@ -19,7 +19,7 @@ from tests.ingest.logs import read
 
 WORKER = "workerpool0-0"
 JOB = f"{vertex.PARENT}/customJobs/456"
-QUICK = Pace(look=0.0, log=0.0, late=0.0)
+QUICK = Pace(look=0.0, log=0.0, tailed=0.0, late=0.0)
 
 
 @pytest.fixture
@@ -314,7 +314,7 @@ def test_a_log_that_is_asked_for_too_often_waits(server: vertex.Server) -> None:
         read(rest(server))
 
     async def follow_it() -> tuple[bytes, list[str], float]:
-        source = follow(server, Pace(0.0, 0.01, 0.0))
+        source = follow(server, Pace(0.0, 0.01, 0.01, 0.0))
         begun = source.answered
         async with Reader(source) as reader:
             await reader.until(lambda: b"RUNNING" in reader.whole("vertex"))
