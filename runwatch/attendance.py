@@ -49,10 +49,10 @@ class Attendance:
             if isinstance(self.body, Local):
                 await asyncio.sleep(max(self._adopted(source, self.body), SOON))
                 continue
-            pause = 0.0
-            # The source tells of a host that is out of reach; one that answers strangely stays so.
-            with contextlib.suppress(RunwatchError, ConnectionError, ValueError, IndexError):
+            try:
                 pause = await self.body.attend(source)
+            except (RunwatchError, ConnectionError, ValueError, IndexError):
+                pause = FAR  # the source tells of a host that is out of reach or answers strangely
             await self.body.rest(max(pause, SOON))
 
     def _adopted(self, source: Any, body: Local) -> float:

@@ -126,6 +126,8 @@ class Distant(Elsewhere):
         """Find the process, then see how it is; seconds until the next look."""
         self._host = source.host
         self._paths = list(source.paths)
+        if not source.host.reach.ok:
+            return FAR  # who reads the log tries to reach it again, and one is enough
         if not self._paths:
             return 0.0
         processes = self._processes = self._processes or RemoteProcesses(source.host)

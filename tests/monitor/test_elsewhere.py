@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runwatch.elsewhere import Distant, Elsewhere, origin_of
+from runwatch.elsewhere import FAR, Distant, Elsewhere, origin_of
 from runwatch.ingest.process_remote import RemoteProcesses
 from runwatch.ingest.ssh import Host
 from runwatch.remedy import CANCEL, CLEAR, RESTART, Remedy
@@ -131,3 +131,27 @@ def test_what_cannot_be_touched_is_told_so() -> None:
     job = Elsewhere()
     assert "not done: it runs elsewhere" == job.carry_out(Remedy(RESTART, "why")).result(60)
     assert "done" == job.carry_out(Remedy(CLEAR, "why", "true")).result(60)
+
+
+def test_a_host_that_does_not_answer_is_not_asked_for_its_processes(tmp_path: Path) -> None:
+    """Who reads the log tries to reach it again; nobody else knocks meanwhile."""
+    server = Server(tmp_path)
+    server.start()
+
+    class Source:
+        """A log that is read through a host."""
+
+        host = server.host()
+        paths = ("/var/log/train.log",)
+
+    async def attend() -> list[float]:
+        distant = Distant(touch=False)
+        pauses = [await distant.attend(Source)]
+        server.kill()
+        await Source.host.rest("the connection was closed")
+        pauses += [await distant.attend(Source), await distant.attend(Source)]
+        await Source.host.close()
+        assert distant.looked
+        return pauses
+
+    assert [4.0, FAR, FAR] == asyncio.run(attend())
