@@ -25,6 +25,7 @@ from runwatch.parse.record import NOTHING, Record, fill
 from runwatch.parse.shape import understand
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
+from runwatch.parse.writers import Writers
 from runwatch.records import Batch
 from runwatch.tally import Tally
 
@@ -75,11 +76,8 @@ class Parser:
         self._year = year
         self._plans: dict[str, Plan] = {}
         self._watched: dict[str, bool] = {}
-        self._writers: dict[str, dict[int | None, Writer]] = {}  # of each stream by rank
-        self._speakers: dict[str, int | None] = {}  # whose line with a prefix was the last
+        self.writers = Writers()
         self._cuts: dict[str, Cut] = {}
-        self._touched: dict[tuple[str, int | None], None] = {}
-        self._restless: dict[str, set[int | None]] = {}
         self._notes, self._threads = notes, threads
         self._trace: Trace | None = None  # where the steps of a line are written down
         self._may_replay = replay
@@ -110,8 +108,8 @@ class Parser:
             self._line(stream, line, text)
         if self._replay is not None:
             self._replay.settle_all()
-        for rank, writer in self._writers.get(stream.name, {}).items():
-            self._close(stream, rank, writer)
+        for rank in self.writers.ranks(stream.name):
+            self._close(stream, rank, self.writers.of(stream.name, rank))
         self.account.lines += cut.lines - before
         return replace(self._batch(stream, before + 1, cut.lines), given_up=True)
 
@@ -129,27 +127,17 @@ class Parser:
         return {
             "ledger": ledger,
             "cuts": {name: cut.state() for name, cut in self._cuts.items()},
-            "speakers": self._speakers,
-            "writers": [
-                [name, rank, writer.state()]
-                for name, writers in self._writers.items()
-                for rank, writer in writers.items()
-            ],
+            **self.writers.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave; the streams go on at their cursors."""
         self.ledger.restore(state["ledger"])
         self._cuts = {name: Cut(**cut) for name, cut in state["cuts"].items()}
-        self._speakers = dict(state["speakers"])
-        self._writers = {}
-        for name, rank, writer in state["writers"]:
-            self._writers.setdefault(name, {})[rank] = Writer.restored(writer)
-            self._touched[name, rank] = None
+        self.writers.restore(state)
 
     def _batch(self, stream: Stream, first: int, last: int) -> Batch:
-        places = (writer.place for writer in self._writers.get(stream.name, {}).values())
-        return self.ledger.batch(stream, first, last, places)
+        return self.ledger.batch(stream, first, last, self.writers.places(stream.name))
 
     # Between the readable path and the compiled one
 
@@ -173,6 +161,7 @@ class Parser:
         if whole is not None:
             if self._replay is None:
                 self._replay = Replay(self, self._threads or _cores())
+                self.writers.settle = self._replay.settle
             cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole) - 1
         return rest
 
@@ -188,42 +177,6 @@ class Parser:
         self._trace = trace
         self._line(stream, line, raw.decode("utf-8", "replace"))
         self._trace = None
-
-    def is_calm(self, stream: Stream) -> bool:
-        """Whether the next line of a stream depends on nothing but the places of its writers."""
-        self._see_touched()
-        return not self._restless.get(stream.name)
-
-    def touched(self) -> list[tuple[str, int | None]]:
-        """The writers that were asked for since the last call."""
-        keys = list(self._touched)
-        self._see_touched()
-        self._touched.clear()
-        return keys
-
-    def _see_touched(self) -> None:
-        """Take note of who is calm among the writers that were asked for."""
-        for name, rank in self._touched:
-            if not self._writers[name][rank].calm:
-                self._restless.setdefault(name, set()).add(rank)
-            elif name in self._restless:
-                self._restless[name].discard(rank)
-
-    def writers(self, name: str) -> list[int | None]:
-        """The ranks of all writers of a stream."""
-        return list(self._writers.get(name, ()))
-
-    def writer(self, name: str, rank: int | None) -> Writer:
-        """A writer by its stream and rank."""
-        return self._writer_of(name, rank)
-
-    def speaker(self, name: str) -> int | None:
-        """Whose line with a prefix was the last of a stream."""
-        return self._speakers.get(name)
-
-    def heard(self, name: str, rank: int | None) -> None:
-        """Remember whose line with a prefix was the last of a stream."""
-        self._speakers[name] = rank
 
     # From a line to its texts
 
@@ -258,7 +211,7 @@ class Parser:
             message = _REPEATED.sub("", message)
         rank = self._rank(stream, peeled, message)
         said = Prefix(peeled.time or time, rank, peeled.level, message, peeled.deep)
-        writer = self._writer(stream, rank)
+        writer = self.writers.reading(stream.name, rank)
         block = writer.quiet.see(message)
         if self._trace is not None:
             self._trace.see(peeled, rank, message, block, writer)
@@ -276,11 +229,11 @@ class Parser:
         an indented line continues."""
         rank = stream.rank if said.rank is None else said.rank
         if said.rank is None and message[:1] in " \t}":
-            speaker = self._speakers.get(stream.name, rank)
-            if speaker != rank and self._writer(stream, speaker).continues:
+            speaker = self.writers.speaker(stream.name, rank)
+            if speaker != rank and self.writers.reading(stream.name, speaker).continues:
                 return speaker
         if said.deep:
-            self._speakers[stream.name] = rank
+            self.writers.heard(stream.name, rank)
         return rank
 
     # From a text to a record
@@ -379,7 +332,7 @@ class Parser:
         """Follow where a record says it is, and keep its points if they count."""
         rank = said.rank if record.rank is None else record.rank
         if rank != said.rank:
-            writer = self._writer(stream, rank)
+            writer = self.writers.reading(stream.name, rank)
         if self._trace is not None:
             self._trace.weigh(writer)
         weighed = writer.weigh(record, said.message, block)
@@ -422,19 +375,6 @@ class Parser:
                 self._watched.clear()
             seen = self._watched[masked] = any(word in masked for word in self._watchwords)
         return seen
-
-    def _writer(self, stream: Stream, rank: int | None) -> Writer:
-        self._touched[stream.name, rank] = None
-        return self._writer_of(stream.name, rank)
-
-    def _writer_of(self, name: str, rank: int | None) -> Writer:
-        if self._replay is not None:
-            self._replay.settle(name, rank)
-        writers = self._writers.setdefault(name, {})
-        writer = writers.get(rank)
-        if writer is None:
-            writer = writers[rank] = Writer()
-        return writer
 
 
 def _cores() -> int:

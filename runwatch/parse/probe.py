@@ -14,6 +14,7 @@ from runwatch.parse.silence import Quiet
 from runwatch.parse.table import Table
 from runwatch.parse.trace import Context, Outcome, Trace
 from runwatch.parse.writer import Writer
+from runwatch.parse.writers import Writers
 
 _ALONE = Stream("")
 _RUN = re.compile(r"\d+")
@@ -55,14 +56,14 @@ class Probe(Parser):
         self.ledger = _Nowhere(host)
         self._timed = timed
         self._context = NOWHERE
+        self.writers = Writers(self._new)
         self._digits = _digits_of_names(host.knowledge.names)
 
     def look(self, line: bytes, context: Context = NOWHERE) -> Outcome | None:
         """The outcome of a line in a context; None where it depends on, or changes, more than can
         be replayed."""
         self._context = context
-        self._writers, self._speakers = {}, {}
-        self._touched.clear()
+        self.writers.forget()
         self._peeler.misdated = False
         trace = Trace()
         self.read_line(_ALONE, 1, line, trace)
@@ -86,17 +87,13 @@ class Probe(Parser):
         """Microseconds of a stamp without a zone."""
         return stamp.microseconds("time", text.decode("ascii"), self._year)
 
-    def _writer_of(self, name: str, rank: int | None) -> Writer:
-        writers = self._writers.setdefault(name, {})
-        writer = writers.get(rank)
-        if writer is None:
-            said, (head, spans) = self._context, self._context.head
-            writer = writers[rank] = Writer(
-                quiet=Quiet(code=_DEEP_IN_CODE if said.code else 0),
-                table=Table(list(head), list(spans)),
-                open=said.open,
-            )
-        return writer
+    def _new(self) -> Writer:
+        said, (head, spans) = self._context, self._context.head
+        return Writer(
+            quiet=Quiet(code=_DEEP_IN_CODE if said.code else 0),
+            table=Table(list(head), list(spans)),
+            open=said.open,
+        )
 
 
 def _digits_of_names(names: Names) -> dict[bytes, set[str]]:

@@ -75,7 +75,7 @@ class Replay:
         i = 0
         while i < count:
             why = layout.UNSETTLED
-            if self._host.is_calm(stream):
+            if self._host.writers.is_calm(stream.name):
                 i, why = self._follow(stage, i, count, line)
                 if why == layout.FULL:
                     self._carry()
@@ -145,7 +145,7 @@ class Replay:
         ledger.account.unclear += int(given[layout.F_UNCLEAR])
         speaker = int(given[layout.F_SPEAKER])
         if speaker >= 0:
-            self._host.heard(name, rows.ranks[speaker])
+            self._host.writers.heard(name, rows.ranks[speaker])
 
     def _carry(self) -> None:
         """Take note of the places that the kernel changed, before anybody looks at them."""

@@ -62,7 +62,7 @@ class Rows:
     @property
     def speaker(self) -> int:
         """The row of the writer whose line with a prefix was the last."""
-        return self._rows.get(self._host.speaker(self.stream.name), -1)
+        return self._rows.get(self._host.writers.speaker(self.stream.name), -1)
 
     def enter(self, stream: Stream) -> None:
         """Turn to a stream."""
@@ -73,14 +73,14 @@ class Rows:
             if rank is not None and rank < layout.MAX_RANK:
                 self.of_rank[rank] = -1
         self.stream, self.ranks, self._rows = stream, [], {}
-        self._host.writer(stream.name, stream.rank)
-        for rank in self._host.writers(stream.name):
+        self._host.writers.of(stream.name, stream.rank)
+        for rank in self._host.writers.ranks(stream.name):
             self.load(rank)
         self.load(stream.rank)
 
     def welcome(self, rank: int) -> None:
         """A writer that says its first line."""
-        self._host.writer(self.stream.name, rank)
+        self._host.writers.of(self.stream.name, rank)
         self.load(rank)
 
     def widen(self) -> None:
@@ -94,7 +94,7 @@ class Rows:
 
     def load_touched(self, keys: Iterable[str]) -> None:
         """Take over the writers that were read; of their gates the given keys may have changed."""
-        for name, rank in self._host.touched():
+        for name, rank in self._host.writers.touched():
             if name == self.stream.name:
                 self.load(rank)
                 for key in keys:
@@ -114,7 +114,7 @@ class Rows:
                 self.gates[w] = 0
             if rank is not None and 0 <= rank < layout.MAX_RANK:
                 self.of_rank[rank] = w
-        writer = self._host.writer(self.stream.name, rank)  # which settles the row
+        writer = self._host.writers.of(self.stream.name, rank)  # which settles the row
         place, heading = writer.place, writer.table.heading
         self.places[w] = [
             math.nan if said is None else said
@@ -188,10 +188,10 @@ class Rows:
     def _settle(self, w: int) -> None:
         self._behind[w] = False
         self._told[w] = self.places[w, _TOTALS]
-        self._store(w, self._host.writer(self.stream.name, self.ranks[w]))
+        self._store(w, self._host.writers.of(self.stream.name, self.ranks[w]))
 
     def _gate(self, w: int) -> Gate:
-        return self._host.writer(self.stream.name, self.ranks[w]).gate
+        return self._host.writers.of(self.stream.name, self.ranks[w]).gate
 
     def _store(self, w: int, writer: Writer) -> None:
         """A row as the writer's place."""

@@ -31,7 +31,7 @@ def told(
         progress |= batch.progress
     writers = {(name, rank): writer for name, rank, writer in state["writers"]}
     fresh = Parser(replay=False)
-    unused = fresh.writer(stream.name, None).state()
+    unused = fresh.writers.of(stream.name, None).state()
     return (
         [row for batch in batches for row in rows(batch.points)],
         [row for batch in batches for row in batch.lines.to_pylist()],
