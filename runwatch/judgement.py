@@ -192,7 +192,7 @@ def concluded(findings: Sequence[Finding], ending: Ending) -> list[Finding]:
     """The findings without silences that the end explains: behind the last measurement of a run
     that came to its end, lines of its closing work follow, and no stall."""
     over = ending.state in GOOD
-    silent = ("stalled", "stalled_eval", "job_stalled", "pipeline_stuck")
+    silent = ("stalled", "stalled_eval", "rank_silent", "job_stalled", "pipeline_stuck")
     return [f for f in findings if not (over and f.kind in silent and f.state is State.OPEN)]
 
 

@@ -26,6 +26,7 @@ DETECTORS = (
     "overfit",
     "learning_rate",
     "straggler",
+    "ranks",
 )
 NAN = float("nan")
 INF = float("inf")

@@ -116,7 +116,21 @@ def scaled(
     ]  # fmt: skip
 
 
+def spoken(ends: list[int], every: int = 1, segment: int = 0, line: int = 0) -> list[Record]:
+    """Ranks that report a loss on every so many-th step, each up to a last one."""
+    records = []
+    for step in range(0, max(ends), every):
+        for rank in (r for r, end in enumerate(ends) if step < end):
+            line += 1
+            records.append(record(line, step=step, rank=rank, segment=segment, loss=2.0))
+    return records
+
+
 FIRES = {
+    "ranks": [
+        (spoken([200, 200, 50, 200]), [("rank_silent", "medium", "open", 199)]),
+        (spoken([2000, 2000, 600, 2000], every=10), [("rank_silent", "medium", "open", 239)]),
+    ],
     "nonfinite": [
         (losses([2.0, 1.9, NAN, NAN]), [("nan_loss", "critical", "open", 3)]),
         (losses([2.0, INF, 1.9, 1.8, 1.7]), [("nan_loss", "low", "recovered", 2)]),
@@ -264,6 +278,16 @@ FIRES = {
 }
 
 SILENT = {
+    "ranks": {
+        "ranks that are a little apart": spoken([200, 190, 195, 200]),
+        "only rank 0 speaks on": spoken([200, 10, 10, 10]),
+        "two ranks": spoken([200, 50]),
+        "a restart with fewer ranks": [
+            *spoken([50, 50, 50, 50]),
+            *spoken([200, 200, 200], segment=1, line=200),
+        ],
+        "ranks of other files that are read later": spoken([200, 200, 180, 200]),
+    },
     "nonfinite": {
         "running averages": [
             record(1, step=1, loss=3.4, **{"grad_norm.avg": ("grad_norm", INF)}),
