@@ -13,7 +13,8 @@ _CODE = re.compile(
     r"^\s*(?:(?:async )?def \w+\(|class \w+[(:]|import \w|from [\w.]+ import |return\b|@\w"
     r"|elif .*:$|if .*:\s*$|else:\s*$|for .* in .*:|while .*:$|with .* as |try:$|except\b|raise \w"
     r"|assert |pass$|break$|continue$|\"\"\"|'''|#(?:[\s!]|$)|//|#include|\}\s*$|global |lambda "
-    r"|[\w.\[\]]+ [+\-*/]?= .*[\w)\]]\(|[\w.]+\(.*\)\s*$|.*\bself\.|print0?\()"
+    r"|[\w.\[\]]+ [+\-*/]?= .*[\w)\]]\(|.*\bself\.|print0?\("
+    r"|[\w.]+\((?!(?:global_)?(?:step|iter(?:ation)?|epoch)=\d).*\)\s*$)"
 )
 _CODE_LIMIT = 12
 _IN_CODE = 5

@@ -15,10 +15,11 @@ from runwatch.parse.number import NAN_MARK
 from runwatch.parse.word import merge
 
 _WRAPPER = re.compile(
-    r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|(?<![\w>])>=?"
+    r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|(?<![\w>-])>=?"
     r"|about )\s*$"
 )
 _SEPARATOR = re.compile(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
+_REPR = re.compile(r"^.*?[A-Za-z_]\w*\((?=(?:global_)?(?:step|iter(?:ation)?|epoch)=$)")
 _LIST = re.compile(r"(?<=[:=\s\w'\"])\s*[\[({]+\s*$")
 _ITEM = re.compile(r"^\s*['\"]?\s*[\])]*,?\s*[\[(]*\s*$")
 _OPEN = re.compile(r"^\s*\(\s*(?:avg:?|mean:?)?\s*$")
@@ -87,6 +88,7 @@ class Sentence:
 def read(literals: Sequence[str], marks: str) -> Sentence:
     """Find the numbers of a line, their names and units."""
     lits, slots = merge(list(literals), marks)
+    lits[0] = _REPR.sub("", lits[0])  # `TrainStep(step=10, loss=2.5)` is `step=10, loss=2.5`
     out = Sentence(values=len(slots))
     if names := _names_behind(lits):
         return _value_first(lits, slots, marks, names)
