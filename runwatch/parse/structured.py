@@ -71,11 +71,17 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
     found = _Found()
     if "elapsedtime" in value and isinstance(value.get("step"), list | tuple):
         value = _placed(value, found)
-    named = next((value[k] for k in _NAME_KEYS if isinstance(value.get(k), str)), None)
-    if named is not None and _numeric(value.get("value")):
+    if (named := _named(value)) is not None:
         value = {named if k == "value" else k: v for k, v in value.items() if k not in _NAME_KEYS}
     _flatten("", value, found, names)
     return Unwrapped(_record(before, found, names), time=time)
+
+
+def _named(value: dict[str, Any]) -> str | None:
+    """The name of a measurement that stands beside its `value`."""
+    if not _numeric(value.get("value")):
+        return None
+    return next((value[k] for k in _NAME_KEYS if isinstance(value.get(k), str)), None)
 
 
 def _placed(value: dict[str, Any], found: _Found) -> dict[str, Any]:
@@ -152,10 +158,24 @@ def _event(
 def _is_wrapper(value: dict[str, Any], names: Names) -> bool:
     """Whether everything beside the text is bookkeeping."""
     return not any(
-        isinstance(v, (int, float)) and not isinstance(v, bool) and k not in _META
+        _measures(v, names) if isinstance(v, dict)
+        else _numeric(v) and k not in _META
         and (names.quantity(k) is not None or names.axis(k) is not None)
         for k, v in value.items()
     )  # fmt: skip
+
+
+def _measures(value: dict[str, Any], names: Names) -> bool:
+    """Whether an object beside a text holds a measurement, however deep."""
+    return any(
+        _measures(v, names) if isinstance(v, dict) else _numeric(v) and _is_clue(k, names)
+        for k, v in value.items()
+    )
+
+
+def _is_clue(name: str, names: Names) -> bool:
+    rule = names.quantity(name)
+    return rule is not None and rule.clue
 
 
 def _when(value: dict[str, Any], year: int) -> int | None:
@@ -178,6 +198,9 @@ def _flatten(prefix: str, value: dict[str, Any], found: _Found, names: Names) ->
             if len(item) <= _MAX_ITEMS and all(_numeric(i) for i in item):
                 for index, part in enumerate(item):
                     _leaf(f"{name}.{index}", part, found, None)
+            elif len(item) <= _MAX_ITEMS and all(isinstance(i, dict) and _named(i) for i in item):
+                for each in item:
+                    _leaf(str(_named(each)), each["value"], found, names)
             else:
                 found.words += 1
         elif key in _META and not prefix and names.quantity(key) is None:
@@ -217,6 +240,8 @@ def _leaf(name: str, item: Any, found: _Found, names: Names | None) -> None:
 
 
 def _axis(name: str, value: float, found: _Found, names: Names) -> bool:
+    if "." in name and names.is_global(inner := name.rsplit(".", 1)[1]):
+        name = inner  # `trainer.global_step` can be nothing else; `timers.step` is a time
     axis = names.axis(name)
     if axis is None:
         return False
