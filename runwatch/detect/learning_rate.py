@@ -3,13 +3,14 @@
 from typing import Any
 
 from runwatch.detect.fold import finding, fold
-from runwatch.detect.series import Columns, place, run
+from runwatch.detect.series import Columns, Groups, place, run
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
-from runwatch.kernels.learning_rate import FIELDS, SCHEDULE, follow
-from runwatch.kernels.tracks import Tracks
+from runwatch.kernels.learning_rate import FIELDS, JUMP, SCHEDULE, SETTLED, follow
+from runwatch.kernels.tracks import NOTHING, TAIL, Tracks
 from runwatch.records import Batch
 
+_KEPT = 4
 ZEROS = 10  # steps in a row at exactly 0, after it was above
 
 
@@ -18,7 +19,8 @@ class Detector:
 
     Sees: a rate that is negative or not finite (medium); exactly 0 on ten steps in a row, right
     after a rate that was not yet small (medium); and, from the twentieth record on, a rate three
-    times that of the record before, in the decay and within one segment (low).
+    times that of the record before, in the decay and within one segment (low). And a run that was
+    started again with a rate three times that of the same step before (low).
 
     Matters: a resumed run whose scheduler was not restored trains at the wrong rate for days.
 
@@ -33,18 +35,21 @@ class Detector:
 
     def __init__(self) -> None:
         self._tracks = Tracks(FIELDS)
+        self._resumed: dict[str, list[dict[str, Any]]] = {}  # rates that a restart raised
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
         groups = columns.groups.get("lr")
         if groups is None:
             return
-        for _, slot, _, segment, _ in run(follow, self._tracks, groups):
+        for _, slot, key, segment, _ in run(follow, self._tracks, groups):
+            if (resumed := _resumed(self._tracks[slot], groups, key, segment)) is not None:
+                self._resumed[key] = [*self._resumed.get(key, ()), resumed][-_KEPT:]
             self._tracks[slot] = self._tracks.fresh(segment=segment)
 
     def findings(self) -> list[Finding]:
         """What no schedule explains, told once for all parameter groups."""
-        found = []
+        found = [_raised(key, one) for key, many in self._resumed.items() for one in many]
         for key, track in self._tracks.marked("bad"):
             at = place(key, track.bad_line, track.bad_step, track.bad_time)
             found.append(_told(at, Severity.MEDIUM, f"is {track.bad_value:g}", at["line"]))
@@ -65,11 +70,33 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"tracks": self._tracks.state()}
+        return {"tracks": self._tracks.state(), "resumed": self._resumed}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._tracks.restore(state["tracks"])
+        self._resumed = state["resumed"]
+
+
+def _resumed(track: Any, groups: Groups, key: str, segment: int) -> dict[str, Any] | None:
+    """The first rate of a restarted run, where it is far above that of the same step before."""
+    begins = zip(groups.keys, groups.segments.tolist(), groups.begins.tolist(), strict=False)
+    row = next(begin for k, s, begin in begins if (k, s) == (key, segment))
+    line, time, step, _, value = (a[row].item() for a in groups.arrays)
+    n = min(track.tail_n, TAIL)
+    known = [(track.tail_at[i], track.tail_value[i]) for i in range(n) if track.tail_value[i] > 0.0]
+    if track.seen <= SETTLED or step == NOTHING or not known or step < min(known)[0]:
+        return None
+    _, before = max(pair for pair in known if pair[0] <= step)
+    if not value > JUMP * before:
+        return None
+    return {"line": line, "time": time, "step": step, "value": value, "before": before}
+
+
+def _raised(key: str, one: dict[str, Any]) -> Finding:
+    at = place(key, one["line"], one["step"], one["time"])
+    message = f"is {one['value']:.3g} after a restart, where it was {one['before']:.3g} before"
+    return _told(at, Severity.LOW, message, at["line"])
 
 
 def _jumped(key: str, track: Any, i: int) -> Finding:

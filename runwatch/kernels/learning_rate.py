@@ -3,7 +3,7 @@
 from typing import Any
 
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, numbers, repeats
+from runwatch.kernels.tracks import LAST, NOTHING, REPEATED, Field, keep, numbers, repeats
 
 JUMP = 3.0  # times the rate of the record before
 SETTLED = 20  # records before a jump is one; warm-up and coarse logging come first
@@ -14,6 +14,7 @@ BELOW = 0.5  # share of the highest rate so far: a jump starts in the decay
 FIELDS = (
     Field("segment"),
     *REPEATED,
+    *LAST,
     Field("seen"),
     *numbers("before", "highest", "bad_value", start=0.0),
     *numbers("bad", "bad_line", "bad_step", "bad_time"),
@@ -56,6 +57,8 @@ def take(s: Any, value: float, line: int, step: int, time: int) -> None:
         s.jumps += 1
     s.before = value
     s.highest = max(s.highest, value)
+    if step != NOTHING:
+        keep(s, step, value)
 
 
 def row(

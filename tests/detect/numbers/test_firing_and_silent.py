@@ -116,6 +116,13 @@ def scaled(
     ]  # fmt: skip
 
 
+def restarted(step: int, rate: float) -> list[Record]:
+    """A rate that decays for a hundred steps, then a restart at this step with this rate."""
+    before = [record(i, step=i, lr=1e-3 * 0.95 ** (i - 1)) for i in range(1, 101)]
+    after = [record(101 + i, step=step + i, segment=1, lr=rate * 0.95**i) for i in range(10)]
+    return [*before, *after]
+
+
 def spoken(ends: list[int], every: int = 1, segment: int = 0, line: int = 0) -> list[Record]:
     """Ranks that report a loss on every so many-th step, each up to a last one."""
     records = []
@@ -273,6 +280,7 @@ FIRES = {
             each("lr", [1e-3 * 0.9**i for i in range(40)] + [1e-3] * 3),
             [("lr_schedule", "low", "open", 41)],
         ),
+        (restarted(95, 1e-3), [("lr_schedule", "low", "open", 101)]),
     ],
     "straggler": [(ranks(1.5), [("straggler", "medium", "open", 6)])],
 }
@@ -392,6 +400,9 @@ SILENT = {
             "lr", [1e-5 * i for i in range(1, 101)] + [1e-3 * (1 - i / 900) for i in range(900)]
         ),
         "cosine restarts": each("lr", [1e-3 * 0.9**i for i in range(40)] * 5),
+        "a restart whose schedule went on": restarted(95, 1e-3 * 0.95**94),
+        "a restart that warms up again": restarted(95, 1e-6),
+        "a restart from the first step": restarted(1, 1e-3),
         "rounded to zero": each("lr", [round(1e-3 * 0.9**i, 6) for i in range(150)]),
     },
     "straggler": {
