@@ -1,5 +1,6 @@
 """Ranks that fall silent while the others go on."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,24 +45,22 @@ class Detector:
         """Take the next batch of one stream."""
         for measure in MEASURES:
             groups = columns.groups.get(measure)
-            if groups is None or all(rank is None for _, rank in groups.names):
-                continue
-            ranks = self._ranks.setdefault(measure, {})
-            for i, (_, rank) in enumerate(groups.names):
-                if rank is not None and (str(rank) in ranks or len(ranks) < _KEPT):
-                    _came(ranks.setdefault(str(rank), _fresh(-1)), batch.stream.name, groups, i)
+            if groups is not None and any(rank is not None for _, rank in groups.names):
+                _take(self._ranks.setdefault(measure, {}), batch.stream.name, groups)
+            if len(self._ranks.get(measure, ())) >= FEW_RANKS:
+                return
 
     def _speaking(self) -> dict[str, dict[str, Any]]:
         """The ranks that speak, by the first measure that enough of them report."""
-        for measure in MEASURES:
-            ranks = self._ranks.get(measure, {})
+        for ranks in (self._ranks.get(measure, {}) for measure in MEASURES):
+            if len(ranks) < FEW_RANKS:
+                continue
             latest = max((of["segment"] for of in ranks.values()), default=-1)
             speak = {
                 rank: of for rank, of in ranks.items()
                 if of["segment"] == latest and of["records"] >= SPOKE
             }  # fmt: skip
-            if len(speak) >= FEW_RANKS:
-                return speak
+            return speak if len(speak) >= FEW_RANKS else {}
         return {}
 
     def findings(self) -> list[Finding]:
@@ -92,20 +91,32 @@ def _fresh(segment: int) -> dict[str, Any]:
     return {"segment": segment, "first": None, "last": -1, "records": 0}
 
 
-def _came(of: dict[str, Any], stream: str, groups: Groups, i: int) -> None:
-    """One more stretch of a rank's records."""
-    line, time, step, _, _ = (a[groups.begins[i] : groups.begins[i + 1]] for a in groups.arrays)
-    at, segment = int(np.argmax(step)), int(groups.segments[i])
-    if segment != of["segment"]:
-        of.update(_fresh(segment))
-    if (top := int(step[at])) == NOTHING:
-        return
-    if of["first"] is None:
-        of["first"] = int(step[step != NOTHING][0])
-    of["records"] += int((step != NOTHING).sum())
-    if top > of["last"]:
-        when = None if time[at] == NOTHING else int(time[at])
-        of.update(last=top, line=int(line[at]), stream=stream, time=when)
+def _take(ranks: dict[str, dict[str, Any]], stream: str, groups: Groups) -> None:
+    """One more stretch of every rank's records."""
+    line, time, step, _, _ = groups.arrays
+    tops = np.maximum.reduceat(step, groups.begins[:-1]).tolist()
+    told = np.add.reduceat(step != NOTHING, groups.begins[:-1], dtype=np.int64).tolist()
+    rows = zip(
+        groups.names,
+        groups.segments.tolist(),
+        pairwise(groups.begins.tolist()),
+        tops,
+        told,
+        strict=True,
+    )
+    for (_, rank), segment, (begin, end), top, count in rows:
+        if rank is None or not count or (str(rank) not in ranks and len(ranks) >= _KEPT):
+            continue
+        of = ranks.setdefault(str(rank), _fresh(-1))
+        if segment != of["segment"]:
+            of.update(_fresh(segment))
+        if of["first"] is None:
+            of["first"] = int(step[begin:end][step[begin:end] != NOTHING][0])
+        of["records"] += count
+        if top > of["last"]:
+            at = begin + int(np.argmax(step[begin:end]))
+            when = None if time[at] == NOTHING else int(time[at])
+            of.update(last=top, line=int(line[at]), stream=stream, time=when)
 
 
 def _is_silent(of: dict[str, Any], typical: float) -> bool:
