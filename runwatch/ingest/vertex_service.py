@@ -58,8 +58,9 @@ class Service:
         self._job: Described | None = None
         self._looked = self._listed = self._over = -float("inf")
         self._tail: Tail | None = None
-        self._opened, self._missed = -float("inf"), False
+        self._opened = -float("inf")
         self._complete = False  # whether everything was asked for once
+        self._owed = False  # whether the service has left something out since
         self._tailed = True  # whether the service does that
         self.notes: list[str] = []
         self._pause = 0.0  # seconds that the log is left alone, as it was asked for too often
@@ -129,11 +130,18 @@ class Service:
         job = self._job
         assert job is not None
         yield from self._arrived(job, self._journal)
-        pace = self._pace.tailed if self._tail is not None else self._pace.log
-        if self._steady() - self._listed >= max(pace, self._pause) or job.cloud.over:
+        if self._steady() - self._listed >= self._wait(job):
             yield from self._asked(job, self._journal)
         if text := b"".join(self._states(job)):
             yield Page(text, self._seen(STATES), STATES)
+
+    def _wait(self, job: Described) -> float:
+        """Seconds between two questions for the log. One that was asked for too often is left alone
+        whatever has happened; at the end no longer than for what comes late."""
+        if job.cloud.over:
+            return min(self._pause, self._pace.late)
+        pace = self._pace.tailed if self._tail is not None else self._pace.log
+        return max(0.0 if self._owed else pace, self._pause)
 
     def fresh(self) -> bool:
         """Whether something has arrived."""
@@ -153,14 +161,14 @@ class Service:
                 self._opened, self._listed = now, now - self._pace.tailed + self._pace.log
                 self._tail = Tail(lambda ends: self._api.tail(wanted, ends), wanted)
             return
-        over, self._missed = tail.ended or tail.wanted != wanted, tail.missed
-        tail.missed = False
-        yield from self._pages_of(job, journal, tail.take())
-        if over or self._missed:
-            self._listed = -float("inf")
-        if over:
-            tail.close()
-            self._tail, self._tailed = None, not tail.why
+        over = tail.ended or tail.wanted != wanted
+        entries, missed = tail.take()
+        self._owed |= over or missed
+        yield from self._pages_of(job, journal, entries)
+        if not over:
+            return
+        tail.close()
+        self._tail, self._tailed = None, not tail.why
         if tail.why:
             pace = f"asked for every {self._pace.log:.0f} s"
             why = f"as it does not come of itself: {tail.why}"
@@ -175,8 +183,9 @@ class Service:
                 yield from self._pages_of(job, journal, entries)
                 journal.listed(entries)
             self._complete = True
-            if journal.complete() and self._tail is not None and not self._missed:
+            if journal.complete() and self._tail is not None and not self._owed:
                 self._tail.ended = True  # it should have told of these: another may hear more
+            self._owed = False
         except DeniedError as error:
             self._pause, self.behind = _LONGEST, f"the log cannot be read: {error} ({error.hint})"
         except UnreachableError as error:  # of the job itself more is known

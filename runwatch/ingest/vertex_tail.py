@@ -7,7 +7,6 @@ is left out. So whoever tails asks for the log now and then, too.
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from runwatch.errors import RunwatchError
@@ -21,16 +20,19 @@ _NEVER = frozenset(("UNIMPLEMENTED", "PERMISSION_DENIED", "INVALID_ARGUMENT", "R
 class Tail:
     """One stream, read by a thread of its own. `wanted` is its filter.
 
-    `missed` says that something was left out, `ended` that nothing more comes, `why` in words why
-    none will come another time either.
+    `ended` says that nothing more comes, `why` in words why none will come another time either.
     """
 
-    def __init__(self, begin: Callable[[threading.Event], Any], wanted: str) -> None:
+    def __init__(
+        self, begin: Callable[[threading.Event], Any], wanted: str, *, kept: int = _KEPT
+    ) -> None:
         self.wanted = wanted
-        self.missed = self.ended = False
+        self.ended = False
         self.why = ""
-        self._begin = begin
-        self._entries: deque[Any] = deque()
+        self._begin, self._kept = begin, kept
+        self._lock = threading.Lock()  # of the two that follow
+        self._entries: deque[Any] = deque(maxlen=kept)
+        self._missed = False
         self._stream: Any = None
         self._closed = threading.Event()
         threading.Thread(target=self._run, daemon=True, name="tail").start()
@@ -38,11 +40,15 @@ class Tail:
     @property
     def fresh(self) -> bool:
         """Whether there is something to be taken or to be known."""
-        return bool(self._entries) or self.missed or self.ended
+        return bool(self._entries) or self._missed or self.ended
 
-    def take(self) -> list[Any]:
-        """What has arrived."""
-        return [self._entries.popleft() for _ in range(len(self._entries))]
+    def take(self) -> tuple[list[Any], bool]:
+        """What has arrived since, and whether something was left out of it."""
+        with self._lock:
+            entries, missed = list(self._entries), self._missed
+            self._entries.clear()
+            self._missed = False
+        return entries, missed
 
     def close(self) -> None:
         """Nothing more is wanted."""
@@ -68,9 +74,7 @@ class Tail:
             self.ended = True
 
     def _take(self, answer: Any) -> None:
-        self.missed |= bool(answer.suppression_info)
-        self._entries.extend(answer.entries)
-        with suppress(IndexError):
-            while len(self._entries) > _KEPT:
-                self._entries.popleft()
-                self.missed = True
+        with self._lock:
+            room = self._kept - len(self._entries)
+            self._missed |= bool(answer.suppression_info) or len(answer.entries) > room
+            self._entries.extend(answer.entries)
