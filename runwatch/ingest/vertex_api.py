@@ -23,6 +23,11 @@ _MAY = "the account needs the roles Vertex AI Viewer and Logs Viewer in this pro
 _WHO = "Google Cloud"
 _EXTRA = "vertex"
 _BUFFER = timedelta(seconds=1)  # for which entries wait at the service, to come in order
+_JOB, _JOBS = "job", "project or region"  # what is asked for
+_UNLIMITED = (  # as the clients' own channels: a page may be larger than gRPC takes by itself
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+)
 _T = TypeVar("_T")
 
 
@@ -50,17 +55,17 @@ class Api:
 
     def custom_job(self, name: str) -> Any:
         """A custom job by its full name; InputError where there is none."""
-        return self._ask(lambda: self._jobs.get_custom_job(name=name, **_PATIENT))
+        return self._ask(lambda: self._jobs.get_custom_job(name=name, **_PATIENT), _JOB)
 
     def pipeline(self, name: str) -> Any:
         """A pipeline job by its full name; InputError where there is none."""
-        return self._ask(lambda: self._pipelines.get_pipeline_job(name=name, **_PATIENT))
+        return self._ask(lambda: self._pipelines.get_pipeline_job(name=name, **_PATIENT), _JOB)
 
     def custom_jobs(self, parent: str, wanted: str) -> list[Any]:
         """The first of those that a filter matches, the latest first."""
         request = {"parent": parent, "filter": wanted, "page_size": 10}
         found = self._ask(
-            lambda: next(self._jobs.list_custom_jobs(request=request, **_PATIENT).pages)
+            lambda: next(self._jobs.list_custom_jobs(request=request, **_PATIENT).pages), _JOBS
         )
         return sorted(found.custom_jobs, key=_age, reverse=True)
 
@@ -69,7 +74,8 @@ class Api:
         order = "create_time desc"
         request = {"parent": parent, "filter": wanted, "page_size": 10, "order_by": order}
         found = self._ask(
-            lambda: next(self._pipelines.list_pipeline_jobs(request=request, **_PATIENT).pages)
+            lambda: next(self._pipelines.list_pipeline_jobs(request=request, **_PATIENT).pages),
+            _JOBS,
         )
         return list(found.pipeline_jobs)
 
@@ -106,12 +112,14 @@ class Api:
 
         return self._ask(lambda: self._logs.transport.tail_log_entries(requests()))
 
-    def _ask(self, ask: Callable[[], _T]) -> _T:
-        found: _T = asked(lambda: self._ready() and ask(), self._told_as_ours)
+    def _ask(self, ask: Callable[[], _T], about: str = "") -> _T:
+        found: _T = asked(
+            lambda: self._ready() and ask(), lambda error: self._told_as_ours(error, about)
+        )
         return found
 
-    def _told_as_ours(self, error: Exception) -> RunwatchError:
-        ours = told_as_ours(error)
+    def _told_as_ours(self, error: Exception, about: str) -> RunwatchError:
+        ours = told_as_ours(error, about)
         if ours.hint == _LOGIN:  # who has logged in again is found by looking anew
             self._credentials = None
             self._made.clear()
@@ -140,7 +148,8 @@ class Api:
         made = getattr(_library(module), f"{name}Client")
         if address.startswith("http://"):
             transport = getattr(_library(f"{module}.transports"), f"{name}GrpcTransport")
-            channel = _library("grpc").insecure_channel(address.removeprefix("http://"))
+            place = address.removeprefix("http://")
+            channel = _library("grpc").insecure_channel(place, options=_UNLIMITED)
             self._made[name] = made(transport=transport(channel=channel))
         else:
             options = {"api_endpoint": address} if address else None
@@ -185,13 +194,20 @@ def project_of_credentials() -> str:
         return ""
 
 
-def told_as_ours(error: Exception) -> RunwatchError:
-    """An error of the clients as ours, in one line, with what to do."""
+def told_as_ours(error: Exception, about: str = "") -> RunwatchError:
+    """An error of the clients as ours, in one line, with what to do. `about` says what there is
+    none of where the service finds nothing wrong but the question, "" where that says nothing of a
+    job: a log is asked for again."""
     code, words = code_of(error), str(getattr(error, "message", "") or error)
     if callable(details := getattr(error, "details", None)):
         words = str(details())
     if code in ("NOT_FOUND", "INVALID_ARGUMENT"):
-        return InputError(f"{_WHO} knows no such job: {words[:200]}")
+        if about:
+            return InputError(f"{_WHO} knows no such {about}: {words[:200]}")
+        return UnreachableError(
+            f"{_WHO} does not take the question: {words[:200]}; state unknown",
+            hint="it is asked again",
+        )
     auth = type(error).__module__.startswith("google.auth")
     expired = "invalid_grant" in words or "reauth" in words.lower()
     if code == "UNAUTHENTICATED" or expired or (auth and "Transport" not in type(error).__name__):

@@ -190,7 +190,7 @@ def _word(message: Any, field_: str, prefix: str) -> str:
 def _error(status: Any) -> tuple[str, str]:
     """What went wrong, its code in front, and the code alone."""
     code = int(getattr(status, "code", 0) or 0)
-    name = (_CODES[code] if code < len(_CODES) else str(code)) if code else ""
+    name = (_CODES[code] if 0 < code < len(_CODES) else str(code)) if code else ""
     return ": ".join(word for word in (name, str(getattr(status, "message", ""))) if word), name
 
 

@@ -379,6 +379,67 @@ def test_a_log_that_may_not_be_seen_leaves_the_states(server: vertex.Server) -> 
     assert "Logs Viewer" in note
 
 
+def test_a_question_for_the_log_that_is_not_taken_says_nothing_of_the_job(
+    server: vertex.Server,
+) -> None:
+    """The job is known: it is watched on, and its log is asked for again."""
+    server.faults["ListLogEntries"] = vertex.Fault("INVALID_ARGUMENT", "bad filter", 2)
+    server.log(*steps(0, 3))
+
+    async def follow_it() -> list[str]:
+        async with Reader(follow(server)) as reader:
+            await reader.until(lambda: reader.whole(WORKER).count(b"\n") >= 3)
+            return reader.source.events
+
+    assert [] == [event for event in asyncio.run(follow_it()) if "no such" in event]
+    server.faults["GetCustomJob"] = vertex.Fault("NOT_FOUND", "gone")
+    server.faults["ListCustomJobs"] = vertex.Fault("INVALID_ARGUMENT", "bad region")
+    with pytest.raises(InputError, match=r"no such project or region: .*bad region"):
+        read(rest(server))
+
+
+def test_pages_of_any_size_are_read(server: vertex.Server) -> None:
+    """Also those above the 4 MB that gRPC takes where nobody says more."""
+    server.log(*(vertex.entry(str(n) * 700_000, n) for n in range(1, 8)))
+    assert [str(n) * 700_000 for n in range(1, 8)] == told(read(rest(server))[WORKER])
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_quota_that_is_used_up_is_left_alone(server: vertex.Server, over: bool) -> None:
+    """Whatever the log owes, and when the job is over, too: asked again after the pause only."""
+    now = [0.0]
+    service = Service(target(server), pace=Pace(look=0.0), steady=lambda: now[0])
+
+    def asked_at(seconds: float) -> int:
+        now[0], before = seconds, len(server.asked)
+        list(service.pages({}))
+        return sum(name == "ListLogEntries" for name, _ in server.asked[before:])
+
+    server.log(*steps(0, 3))
+    assert [1, 0] == [asked_at(0.0), asked_at(1.0)]
+    vertex.wait(lambda: server.tails == 1)
+    server.suppresses = True
+    server.faults["ListLogEntries"] = vertex.Fault("RESOURCE_EXHAUSTED", "Quota exceeded")
+    server.log(*steps(3, 5))
+    vertex.wait(service.fresh)
+    assert 1 == asked_at(2.0)
+    if over:
+        vertex.end(server.jobs[JOB], "FAILED", 60, 13, "exited")
+    server.log(*steps(5, 7))
+    vertex.wait(lambda: over or service.fresh())
+    assert [0, 0] == [asked_at(3.0), asked_at(11.0)]
+    assert 1 == asked_at(12.5 if over else 22.5)
+    service.close()
+
+
+@pytest.mark.parametrize("code", [-1, 16, 99])
+def test_a_code_that_nobody_knows_is_its_number(server: vertex.Server, code: int) -> None:
+    """And no other code's name."""
+    vertex.end(server.jobs[JOB], "FAILED", 90, code, "words")
+    name = {16: "UNAUTHENTICATED"}.get(code, str(code))
+    assert f"): {name}: words" in read(rest(server))["vertex"].decode()
+
+
 @pytest.mark.parametrize("status", ["UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL"])
 def test_an_outage_is_no_word_on_the_run(server: vertex.Server, status: str) -> None:
     """Whatever the service answers with."""
