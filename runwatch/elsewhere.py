@@ -7,7 +7,6 @@ others (commands, folders, environments, paths) are quoted, each a word of its o
 
 import asyncio
 import shlex
-from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,8 @@ from runwatch.ingest.process_remote import RemoteProcesses
 from runwatch.ingest.ssh import Host
 from runwatch.judgement import Ending
 from runwatch.remedy import CANCEL, CLEAR, RESTART, REVIVE, Remedy
-from runwatch.repair import GRACE, in_thread, run
+from runwatch.repair import in_thread, run
+from runwatch.termination import GRACE, ending, outcome, survivors
 
 FAR = 5.0  # seconds between looks
 _SEARCH, _RARELY = 2.0, 60.0  # the same for whoever writes the log, at first and in the end
@@ -174,9 +174,9 @@ class Distant(Elsewhere):
         if self.seen is None:
             return "no process is known"
         family = await self._processes.family(self.seen.pid)
-        await host.run(ending(self.seen, family), patience=GRACE + 20)
+        left = survivors(await host.run(ending(self.seen, family), patience=GRACE + 20))
         self.seen = await self._processes.look(self.seen)
-        return "it could not be ended" if self.seen.alive else "ended"
+        return outcome(self.seen.pid, [self.seen.pid, *left] if self.seen.alive else left)
 
     async def _start(self, host: Host, command: str) -> str:
         """Start it again, unless somebody writes the log already."""
@@ -221,20 +221,6 @@ async def origin_of(host: Host, process: Process) -> Origin:
     elif job:
         barred = f"Slurm job {job} runs it"
     return Origin(environment, (out, error), barred)
-
-
-def ending(process: Process, family: Sequence[int]) -> str:
-    """A script that ends a process, if its number is still its own, and all that it started."""
-    all_, pid = " ".join(map(str, family)), process.pid
-    stat = f"sed 's/.*) //' /proc/{pid}/stat"
-    return (
-        f"own=$({stat} | cut -d' ' -f20); [ \"$own\" = {shlex.quote(process.started)} ] || exit\n"
-        f"lives() {{ case $({stat}) in ''|Z*|X*) return 1;; esac; }}\n"
-        f"kill -TERM {all_}; n=0\n"
-        f"while lives && [ $n -lt {GRACE:.0f} ]; do sleep 1; n=$((n+1)); done\n"
-        f"kill -KILL {all_}; n=0\n"
-        "while lives && [ $n -lt 5 ]; do sleep 1; n=$((n+1)); done"
-    )
 
 
 # It says its number before it becomes the training: what runs behind `&` would be deaf to Ctrl-C.

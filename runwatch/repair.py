@@ -14,8 +14,8 @@ from dataclasses import replace
 from runwatch.ingest.process import Process
 from runwatch.owner import Owner, descendants, writer_of
 from runwatch.remedy import CANCEL, CLEAR, RESTART, REVIVE, Remedy
+from runwatch.termination import end, outcome
 
-GRACE = 10.0  # seconds between asking a process to end and ending it
 PATIENCE = 120.0  # seconds that a user's own command may take
 SEARCH = 10.0  # seconds between searches for the process that writes a log
 
@@ -61,31 +61,6 @@ def _output(path: str, log: str) -> int:
         if place and os.path.isfile(place):
             return os.open(place, os.O_WRONLY | os.O_APPEND)
     return os.open(os.devnull, os.O_WRONLY)
-
-
-def end(owner: Owner, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """End a process and all that it started: asked first, then made to. Whether it is gone."""
-    tree = [owner.pid, *descendants(owner.pid)]
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if not owner.look().alive:
-            break
-        for pid in tree:
-            send(pid, number)
-        waited = 0.0
-        while owner.look().alive and waited < GRACE:
-            sleep(0.1)
-            waited += 0.1
-    for pid in tree[1:]:
-        send(pid, signal.SIGKILL)
-    return not owner.look().alive
-
-
-def send(pid: int, number: signal.Signals) -> None:
-    """Send a signal to a process; nothing where it has ended or is not ours."""
-    try:
-        os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        return
 
 
 def run(command: str, told: Mapping[str, str] | None = None) -> tuple[bool, str]:
@@ -168,7 +143,8 @@ class Local:
         """End it and all it started."""
         if self._owner is None:
             return "no process is known"
-        return "ended" if end(self._owner) else "it could not be ended"
+        pid = self._owner.pid
+        return outcome(pid, end(self._owner, descendants(pid)))
 
     def carry_out(self, chosen: Remedy) -> "Future[str]":
         """Begin it; what came of it, in words. Fails with an OSError where it cannot be done."""

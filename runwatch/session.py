@@ -1,12 +1,11 @@
 """The session of a training on another host, ended over SSH because somebody asked for it."""
 
-from runwatch.elsewhere import ending
 from runwatch.ingest.process import Process
 from runwatch.ingest.process_remote import RemoteProcesses
 from runwatch.ingest.ssh import Host
 from runwatch.ingest.ssh_words import finding
-from runwatch.repair import GRACE
 from runwatch.target import Kind, Target
+from runwatch.termination import GRACE, ending, outcome, survivors
 
 REMOTE = (Kind.SSH, Kind.PID, Kind.PROC)
 
@@ -31,10 +30,12 @@ async def _ended(target: Target, host: Host) -> tuple[bool, str]:
     if not process.command and set(group) <= {process.pid}:
         return False, f"nothing was ended: only {process.name} writes the log, for others"
     family = list(dict.fromkeys([*await processes.family(process.pid), *group]))
-    await host.run(ending(process, family), patience=GRACE + 20)
+    left = survivors(await host.run(ending(process, family), patience=GRACE + 20))
     who = f"process {process.pid} ({process.name}) on {host}"
     if (await processes.look(process)).alive:
-        return False, f"{who} and its group could not be ended"
+        left = [process.pid, *left]
+    if left:
+        return False, f"{who}: {outcome(process.pid, left)}"
     return True, f"ended {who} and its group of {len(family)}"
 
 

@@ -2,18 +2,17 @@
 
 import asyncio
 import os
-import signal
-import time
 from collections.abc import Iterator, Mapping
 from glob import glob
 
 from runwatch.errors import RunwatchError, UsageError, in_words
 from runwatch.ingest.process_local import local
 from runwatch.owner import Owner, descendants, stat, writer_of
-from runwatch.repair import GRACE, end, run, send
+from runwatch.repair import run
 from runwatch.session import REMOTE
 from runwatch.session import end_session as end_far_session
 from runwatch.target import FILES, Kind, Target
+from runwatch.termination import GRACE, end, outcome
 
 KILL, NONE = "kill", "none"
 
@@ -82,31 +81,16 @@ def end_session(owner: Owner, grace: float = GRACE) -> tuple[bool, str]:
     except ProcessLookupError:
         return True, f"{who} had ended already"
     if group <= 1 or group == os.getpgrp():
-        gone = end(owner)
-        return gone, f"ended {who}" if gone else f"{who} could not be ended"
+        left = end(owner, descendants(owner.pid), grace)
+        return not left, f"{who}: {outcome(owner.pid, left)}" if left else f"ended {who}"
     members = set(_members(group))
     if not owner.process.command and members <= {owner.pid}:
         return False, f"nothing was ended: only {owner.process.name} writes the log, for others"
     family = members | {owner.pid, *descendants(owner.pid)}
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in family:
-            send(pid, number)
-        if _gone(owner, family, grace):
-            return True, f"ended {who} and its group of {len(family)}"
-        family |= set(_members(group))
-    return False, f"{who} and its group could not be ended"
-
-
-def _gone(owner: Owner, family: set[int], grace: float) -> bool:
-    """Whether all are gone within the time; those who are nobody's any more count as gone."""
-    end_at = time.monotonic() + grace
-    while True:
-        owner.look()  # which reaps a child of ours
-        if not any(_lives(pid) for pid in family):
-            return True
-        if time.monotonic() >= end_at:
-            return False
-        time.sleep(0.05)
+    left = end(owner, family, grace, lambda: _members(group))
+    if left:
+        return False, f"{who}: {outcome(owner.pid, left)}"
+    return True, f"ended {who} and its group of {len(family)}"
 
 
 def _members(group: int) -> Iterator[int]:
@@ -114,8 +98,3 @@ def _members(group: int) -> Iterator[int]:
     for name in os.listdir("/proc"):
         if name.isdecimal() and (fields := stat(int(name))) and int(fields[2]) == group:
             yield int(name)
-
-
-def _lives(pid: int) -> bool:
-    fields = stat(pid)
-    return bool(fields) and fields[0] not in "ZX"

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from runwatch import repair
-from runwatch.owner import Owner, trainings, writer_of
+from runwatch.owner import Owner, descendants, trainings, writer_of
 from runwatch.repair import Local
+from runwatch.termination import end, outcome
 
 WRITES = "import sys,time; print('step 1 loss 2', flush=True); sys.stdin.read()"
 
@@ -77,7 +78,7 @@ def test_all_that_a_process_started_ends_with_it(
     owner = writer_of([str(log)])
     assert owner is not None
     owner.child = writer
-    assert repair.end(owner)
+    assert "ended" == outcome(owner.pid, end(owner, descendants(owner.pid)))
     assert writer_of([str(log)]) is None
 
 
