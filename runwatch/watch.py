@@ -20,6 +20,7 @@ from runwatch.pace import Pace
 from runwatch.pipeline import Analysis
 from runwatch.pulse import Pulse
 from runwatch.recent import Recent
+from runwatch.redact import redact
 from runwatch.remedy import Allowed, Body, proposals
 from runwatch.standing import Course, Standing
 from runwatch.treatment import Treatment
@@ -94,7 +95,7 @@ class Watch:
 
     def note(self, text: str) -> None:
         """A word about the source, to be told with the next tick."""
-        self._notes.append(text)
+        self._notes.append(redact(text))
 
     def _noted(self) -> list[Event]:
         notes, self._notes = self._notes, []
@@ -106,7 +107,7 @@ class Watch:
             return []
         words = ["reachable", "unreachable, state unknown"]
         before, now = words if not ok else reversed(words)
-        note = note.removesuffix(", state unknown")
+        note = redact(note.removesuffix(", state unknown"))
         self.unreachable = "" if ok else (note or "the source does not answer")
         return [Turned(self.target, self.clock(), now, before, note)]
 

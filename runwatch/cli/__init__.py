@@ -51,13 +51,14 @@ def _failed(error: OSError) -> InputError:
 
 
 def complain(error: RunwatchError, about: str = "") -> None:
-    """Print an error and its hint to stderr, as data: without escape sequences."""
+    """Print an error and its hint to stderr, as data: without escape sequences and secrets."""
     from runwatch.cli.report.text import clean, paint
+    from runwatch.redact import redact
 
     message = f"{about}: {error}" if about and about not in str(error) else str(error)
-    print(f"{paint('error:', 'red', sys.stderr)} {clean(message)}", file=sys.stderr)
+    print(f"{paint('error:', 'red', sys.stderr)} {clean(redact(message))}", file=sys.stderr)
     if error.hint:
-        print(f"{paint('hint:', 'cyan', sys.stderr)} {clean(error.hint)}", file=sys.stderr)
+        print(f"{paint('hint:', 'cyan', sys.stderr)} {clean(redact(error.hint))}", file=sys.stderr)
 
 
 def _run(words: list[str]) -> int:

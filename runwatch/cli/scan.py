@@ -115,11 +115,15 @@ def _summary(
 
 def _document(runs: list[dict[str, Any]], errors: list[tuple[str, RunwatchError]]) -> bytes:
     from runwatch.cli.report.document import document
+    from runwatch.redact import redact
 
     told = [
-        {"target": path, "error": str(error), "hint": error.hint, "exit_code": error.exit_code}
+        {
+            "target": path, "error": redact(str(error)), "hint": redact(error.hint),
+            "exit_code": error.exit_code,
+        }
         for path, error in errors
-    ]
+    ]  # fmt: skip
     return document({"runs": runs, "errors": told} if told else {"runs": runs})
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from runwatch.errors import InputError, RunwatchError
 from runwatch.ingest.rows import Counter, row
@@ -68,9 +69,14 @@ class Service:
         )  # fmt: skip
 
     def _url(self, info: Any) -> str:
-        uri = str(self._made.tracking_uri)
-        page = f"#/experiments/{info.experiment_id}/runs/{info.run_id}"
-        return f"{uri.rstrip('/')}/{page}" if uri.startswith("http") else ""
+        """Its page, without the name and password that an address may have in it."""
+        address = urlsplit(str(self._made.tracking_uri))
+        if not address.scheme.startswith("http"):
+            return ""
+        server = urlunsplit(
+            (address.scheme, address.netloc.rpartition("@")[2], address.path, "", "")
+        )
+        return f"{server.rstrip('/')}/#/experiments/{info.experiment_id}/runs/{info.run_id}"
 
     def pages(self, seen: Mapping[str, Seen]) -> Iterator[Page]:
         """All metrics in the order in which they were logged, one step a line where it can be."""

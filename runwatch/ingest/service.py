@@ -17,6 +17,7 @@ from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import RunwatchError, UnreachableError, UsageError
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, TerminalState
+from runwatch.redact import redact
 from runwatch.target import VERTEX, Target
 from runwatch.vitals import CloudJob
 
@@ -277,8 +278,9 @@ def asked(ask: Callable[[], Any], ours: Callable[[Exception], RunwatchError]) ->
 
 
 def unreachable(who: str, error: BaseException, hint: str = "") -> UnreachableError:
-    """The error for a service that gives no answer, in one line."""
-    words = " ".join(str(error).split())
+    """The error for a service that gives no answer, in one line; an address that clients tell may
+    have a password in it."""
+    words = redact(" ".join(str(error).split()))
     return UnreachableError(
         f"{who} does not answer: {words[:200] or type(error).__name__}; state unknown",
         hint=hint or "is the network up, and is the address right?",

@@ -130,6 +130,19 @@ def test_a_run_of_mlflow_is_watched_to_its_end(tmp_path: Path) -> None:
         server.stop()
 
 
+@pytest.mark.parametrize("words", [["scan", "--json"], ["watch", "--once"]])
+def test_the_password_of_an_address_is_not_told(words: list[str], tmp_path: Path) -> None:
+    """Nobody listens there, and what the client says of it holds the whole address."""
+    pytest.importorskip("mlflow")
+    address = "http://me:SECRETPW@127.0.0.1:9/"
+    env = {**os.environ, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+    done = runwatch(*words, "--mlflow", "abc", "--tracking-uri", address, cwd=tmp_path, env=env)
+    assert 3 == done.returncode
+    assert "127.0.0.1" in done.stdout + done.stderr
+    assert "SECRETPW" not in done.stdout + done.stderr
+    assert [] == [one for one in tmp_path.rglob("*.json") if "SECRETPW" in one.read_text()]
+
+
 def test_a_finished_run_of_wandb_is_scanned_once(wandb: wandb_server.Server) -> None:
     """Judged by what the service says of its end, kept for SQL, and read on where it is scanned
     again; one that goes on may still become anything."""

@@ -273,3 +273,12 @@ def test_metrics_that_count_on_another_axis_do_not_send_the_run_back(
     made.log([("loss", 1.0, 1000)])
     told = rows(read(open_source(Target.of_mlflow(made.id, uri=mlflow.uri)))["history"])
     assert [500, 1000] == [row["step"] for row in told]
+
+
+def test_the_page_of_a_run_holds_no_password(mlflow: mlflow_server.Server) -> None:
+    """It is printed and kept; the address that it is from may have one in it."""
+    made, server = mlflow.run(), mlflow.uri.removeprefix("http://")
+    for uri in (mlflow.uri, f"http://me:SECRETPW@{server}/"):
+        page = service_of(Target.of_mlflow(made.id, uri=uri)).look().url
+        assert f"http://{server}/#/experiments/" in page
+        assert page.endswith(f"/runs/{made.id}")

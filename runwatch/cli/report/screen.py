@@ -44,12 +44,13 @@ class Screen:
         """Show one event, an error on stderr; False where nobody reads (`| head`)."""
         from runwatch.cli import complain, drop_stdout
         from runwatch.event import Failed, Noted
+        from runwatch.redact import redact
 
         if isinstance(event, Failed):
             if self._live is None:
                 complain(event.error, event.target)
                 return True
-            event = Noted(event.target, event.at, f"error: {event.error}")
+            event = Noted(event.target, event.at, redact(f"error: {event.error}"))
         try:
             self._shown.show(event)
         except BrokenPipeError:
