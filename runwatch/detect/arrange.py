@@ -37,8 +37,13 @@ class Room:
 
     def filled(self, name: str, value: Any, length: int) -> Any:
         """An array of this name that holds nothing but this value."""
-        kept = self._kept.get(name)
-        if kept is None or len(kept) < length:
+        kept, wanted = self._kept.get(name), np.asarray(value)
+        if (
+            kept is None
+            or len(kept) < length
+            or kept.dtype != wanted.dtype
+            or kept[:1].tobytes() != wanted.tobytes()  # NaN is the same as NaN here
+        ):
             kept = self._kept[name] = np.full(length + length // 4, value)
         return kept[:length]
 

@@ -81,3 +81,13 @@ def test_a_room_is_used_again() -> None:
     second = table([0, 1] * 30, [0] * 60, [1, 0, -1, 1], [0] * 60)
     second.room = first.room
     assert np.shares_memory(before, arrange.arranged(second).rows[4])
+
+
+@given(fills=st.lists(st.tuples(st.sampled_from([0, 1, -1.5, np.nan]), st.integers(0, 9))))
+def test_room_that_is_filled_holds_nothing_but_the_value(fills: list[tuple[float, int]]) -> None:
+    """Whatever it was filled with before."""
+    room = Room()
+    for value, length in fills:
+        np.testing.assert_array_equal(room.filled("x", value, length), np.full(length, value))
+    room.filled("x", np.float64(np.nan), 9)
+    assert room.filled("x", np.float64("nan"), 8).base is room.filled("x", np.nan, 7).base
