@@ -34,7 +34,13 @@ def built(kernels: Iterable[Native]) -> bytes:
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(whole, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options()))
-    missing = [f.name for f in whole.functions if f.is_declaration and "llvm." not in f.name]
-    if missing:
-        raise RuntimeError(f"kernels call what is not theirs: {missing}")
+    if missing := foreign(whole):
+        raise RuntimeError(f"kernels need what is not theirs: {', '.join(missing)}")
     return bytes(target.emit_object(whole))
+
+
+def foreign(module: llvm.ModuleRef) -> list[str]:
+    """The functions and variables that a module wants from elsewhere, but for LLVM's own. To run
+    code that lacks one ends the process."""
+    wanted = [*module.functions, *module.global_variables]
+    return [w.name for w in wanted if w.is_declaration and not w.name.startswith("llvm.")]

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import caching
 
-from runwatch.kernels.native import stamp
+from runwatch.kernels.keeping import stamp
 
 FAST: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 # Called by other kernels only, so Python needs no way in.

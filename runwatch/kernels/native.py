@@ -8,19 +8,14 @@ it left. The code counts as long as the files that it was made from and the proc
 
 import ctypes
 import logging
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
-_HERE = Path(__file__).parent
-_OTHERS = 4  # sources whose code is kept in one folder
-_DIGEST = 32  # bytes in front of the code, so that a torn file is seen
+from runwatch.kernels import keeping
+
+_log = logging.getLogger("runwatch")
+_LONGEST_REASON = 200
 _lock = Lock()
 
 
@@ -59,16 +54,29 @@ KERNELS = (match, follow, text_end, form_at, exact_at)
 @cache
 def is_kept() -> bool:
     """Whether an earlier process left the code behind, for this source and this processor."""
-    return _kept() is not None
+    return keeping.kept() is not None
+
+
+def works() -> bool:
+    """Whether the kernels can be called here, which builds them where nobody did. Where they
+    cannot, that is told once."""
+    with _lock:
+        return _works()
 
 
 @cache
-def stamp() -> str:
-    """A digest of all that a kernel may be compiled from."""
-    digest = sha256()
-    for path in sorted(_HERE.glob("*.py")):
-        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+def _works() -> bool:
+    try:
+        _linked()
+    except Exception as e:  # of a compiler: another release's, one that is switched off, or none
+        _log.warning("large logs are read without compiled code, slowly: %s", _reason(e))
+        return False
+    return True
+
+
+def _reason(error: Exception) -> str:
+    told = " ".join(str(error).split())
+    return f"{type(error).__name__}: {told[:_LONGEST_REASON]}"
 
 
 def _engine() -> Any:
@@ -81,19 +89,25 @@ def _linked() -> Any:
     """What the code runs in; it must be kept as long as the code is."""
     import llvmlite.binding as llvm
 
-    code = _kept()
+    code = keeping.kept()
     if code is None:
-        logging.getLogger("runwatch").warning(
-            "compiling the fast path for large logs: this once, for some seconds"
-        )
-        from runwatch.kernels.building import built
-
-        code = built(KERNELS)
-        _keep(code)
+        code = _built()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
+
+
+def _built() -> bytes:
+    """The code made anew, and kept where that can be."""
+    _log.warning("compiling the fast path for large logs, for some seconds")
+    from runwatch.kernels.building import built
+
+    code = built(KERNELS)
+    if not keeping.keep(code):
+        where = " or ".join(keeping.places()) or "an install without sources"
+        _log.warning("the next process compiles it again: nothing can be kept in %s", where)
+    return code
 
 
 def machine() -> Any:
@@ -107,51 +121,3 @@ def machine() -> Any:
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3,
         reloc="static" if target.name.startswith("x86") else "default", jit=True,
     )  # fmt: skip
-
-
-def _name() -> str:
-    """The name of the file for this source, this processor and this LLVM."""
-    import llvmlite.binding as llvm
-
-    what = (
-        stamp(), llvm.get_default_triple(), llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(), str(llvm.llvm_version_info),
-    )  # fmt: skip
-    return f"native-{sha256(repr(what).encode()).hexdigest()[:32]}.o"
-
-
-def _folders() -> Iterator[Path]:
-    """Where the code may lie: where numba is told to keep its own, beside the source, or where the
-    user keeps what can be made again."""
-    if told := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(told)
-        return
-    yield _HERE / "__pycache__"
-    with suppress(RuntimeError):  # a user without a home
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "runwatch"
-
-
-def _kept() -> bytes | None:
-    for folder in _folders():
-        with suppress(OSError):
-            whole = (folder / _name()).read_bytes()
-            digest, code = whole[:_DIGEST], whole[_DIGEST:]
-            if digest == sha256(code).digest():
-                return code
-    return None
-
-
-def _keep(code: bytes) -> None:
-    """Leave the code for later processes in the first place that can be written, whole or not at
-    all; of what was made from other source there, the oldest goes."""
-    for folder in _folders():
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix="native-", dir=folder) as made:
-                new = Path(made, "new")
-                new.write_bytes(sha256(code).digest() + code)
-                new.replace(folder / _name())
-            kept = sorted(folder.glob("native-*.o"), key=lambda path: path.stat().st_mtime)
-            for old in kept[:-_OTHERS]:
-                old.unlink(missing_ok=True)
-            return

@@ -142,15 +142,16 @@ class Parser:
     # Between the readable path and the compiled one
 
     def _is_worth_replaying(self, chunk: Chunk) -> bool:
-        if self._may_replay is not None:
-            return self._may_replay
-        if self._replay is not None or len(chunk.data) >= _WORTH_COMPILING:
-            return True
-        if len(chunk.data) < _WORTH_LOADING:
+        size = len(chunk.data)
+        if self._replay is not None or self._may_replay is False:
+            return self._replay is not None
+        if self._may_replay is None and size < _WORTH_LOADING:
             return False
-        from runwatch.kernels.native import is_kept
+        from runwatch.kernels import native
 
-        return is_kept()
+        if self._may_replay is None and size < _WORTH_COMPILING and not native.is_kept():
+            return False
+        return native.works()
 
     def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
         """Replay the finished lines of a chunk; what is left of it."""

@@ -1,11 +1,16 @@
 """What the first processes on a fresh install meet: kernels that nobody has compiled yet."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-ONCE = "compiling the fast path for large logs: this once, for some seconds\n"
+import llvmlite.binding as llvm
+
+from runwatch.kernels import building
+
+ONCE = "compiling the fast path for large logs, for some seconds\n"
 
 
 def parse(log: Path, cache: Path) -> subprocess.Popen[str]:
@@ -58,19 +63,44 @@ def loads_numba(log: Path, cache: Path) -> bool:
     return bool(done.returncode)
 
 
-def test_a_torn_file_of_machine_code_is_not_run(tmp_path: Path) -> None:
-    """It is as if there were none; whole, it is taken."""
+def test_what_cannot_be_compiled_is_read_without(tmp_path: Path) -> None:
+    """With one warning, and to the same end."""
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(100_000)))
+    assert log.stat().st_size > 2 << 20  # several chunks
     code = (
-        "import sys; from pathlib import Path; from runwatch.kernels import native\n"
-        "native._keep(b'code' * 1000)\n"
-        "assert native._kept() == b'code' * 1000\n"
-        "[kept] = Path(sys.argv[1]).iterdir()\n"
-        "kept.write_bytes(kept.read_bytes()[:-1])\n"
-        "assert native._kept() is None\n"
+        "import os, sys; os.environ['NUMBA_DISABLE_JIT'] = '1'; from runwatch.cli import main; "
+        f"sys.exit(main(['parse', '--summary', '--json', {str(log)!r}]))"
     )
-    words = [sys.executable, "-c", code, str(tmp_path)]
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    assert 0 == subprocess.run(words, env=env, check=False).returncode
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr
+    assert 100_000 == json.loads(done.stdout)["lines"]
+    assert ONCE == done.stderr.splitlines(keepends=True)[0]
+    assert ["large logs are read without compiled code, slowly"] == [
+        line.partition(":")[0] for line in done.stderr.splitlines()[1:]
+    ]
+
+
+def test_code_that_cannot_be_kept_is_said_to_be_compiled_again(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(60_000)))
+    (tmp_path / "file").touch()
+    _, said = (process := parse(log, tmp_path / "file" / "cache")).communicate()
+    again = f"the next process compiles it again: nothing can be kept in {tmp_path}/file/cache\n"
+    assert (0, ONCE + again) == (process.returncode, said)
+
+
+def test_the_kernels_need_nothing_from_elsewhere() -> None:
+    """A function or a variable that nobody defines would end the process."""
+    module = llvm.parse_assembly("""
+        @mine = global i64 0
+        @theirs = external global i64
+        declare i64 @llvm.ctpop.i64(i64)
+        declare i64 @call(i64)
+    """)
+    assert ["call", "theirs"] == building.foreign(module)
 
 
 def test_a_small_log_loads_no_numba(tmp_path: Path) -> None:

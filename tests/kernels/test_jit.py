@@ -7,7 +7,7 @@ from pathlib import Path
 
 import runwatch
 from runwatch.kernels import compiled, gradient
-from runwatch.kernels.native import stamp
+from runwatch.kernels.keeping import stamp
 
 PART = "from numba import njit\n\n\n@njit\ndef part():\n    return {}\n"
 WHOLE = """\
@@ -32,8 +32,8 @@ if __name__ == "__main__":
 def test_a_kernel_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path) -> None:
     folder = tmp_path / "runwatch" / "kernels"
     folder.mkdir(parents=True)
-    (tmp_path / "runwatch" / "__init__.py").touch()
-    for name in ("__init__.py", "jit.py", "native.py"):
+    shutil.copy(Path(runwatch.__file__), folder.parent)
+    for name in ("__init__.py", "jit.py", "keeping.py"):
         shutil.copy(Path(runwatch.__file__).parent / "kernels" / name, folder)
     (folder / "whole.py").write_text(WHOLE)
 
