@@ -42,6 +42,20 @@ def test_a_prefix_is_peeled_from_its_samples(entry: dict[str, str], sample: str)
     assert (follows + "loss: 3").endswith(message)
 
 
+@pytest.mark.parametrize(
+    "line", [line for e in shipped("prefix.toml")["prefix"] for line in e.get("misses", ())]
+)
+def test_what_only_looks_like_a_prefix_is_left(line: str) -> None:
+    assert Peeler(builtin().prefixes, 2024).peel(line).message == line
+
+
+@pytest.mark.parametrize("unit", ["node1", "a-", "ip-1.", "w1 "])
+def test_a_word_without_end_is_read_in_time(unit: str) -> None:
+    """A pattern whose cost grew with the square of the line would take hours."""
+    line = unit * 250_000
+    assert Peeler(builtin().prefixes, 2024).peel(line).message == line
+
+
 @pytest.mark.parametrize("line", SILENCE["silent"])
 def test_silent_samples_are_silent(line: str) -> None:
     """Lines that only look like measurements give no point."""
