@@ -21,7 +21,7 @@ from runwatch.parse.literal import first_object
 from runwatch.parse.number import Tokens, split
 from runwatch.parse.plan import SILENT, Evidence, Plan
 from runwatch.parse.prefix import Peeler, Prefix
-from runwatch.parse.record import NOTHING, Record, fill
+from runwatch.parse.record import NOTHING, Record, counts_whole, fill
 from runwatch.parse.shape import understand
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
@@ -302,8 +302,9 @@ class Parser:
             if plan.bar is None:
                 return
         record = fill(plan, tokens.values, shape)
-        if plan.row and self._trace is not None:
-            self._trace.tabular = True
+        if self._trace is not None:
+            self._trace.tabular |= bool(plan.row)
+            self._trace.odd |= not counts_whole(plan, tokens.values)
         if plan.row and writer.table.head:
             row = writer.table.row(plan, tokens.values, tokens.literals, self._names)
             if row.points:

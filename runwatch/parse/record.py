@@ -72,6 +72,15 @@ def fill(plan: Plan, values: Sequence[str], key: str) -> Record:
     )
 
 
+def counts_whole(plan: Plan, values: Sequence[str]) -> bool:
+    """Whether the step, if the plan has one, is a whole number in these values: from a line where
+    it is not nothing can be learned of the others."""
+    if plan.step is None:
+        return True
+    value = number(values[plan.step]) * _SCALES.get(plan.step_unit, 1)
+    return count(value) == value
+
+
 def _named(metric: str, values: Sequence[str]) -> str:
     return _INNER.sub(lambda m: values[int(m.group(1))], metric)
 

@@ -269,3 +269,11 @@ def test_a_text_within_a_text_has_the_rank_of_what_carries_it() -> None:
     data = b"\n".join(lines) + b"\n"
     assert [row[2] for row in points(data)] == [*[0, 1, 2] * 4, 2]
     assert told(data, replay=False) == told(data, replay=True)
+
+
+@pytest.mark.parametrize("first", ["-0.1943", "7.25", "1e303", "nan"])
+def test_what_is_no_step_teaches_nothing_of_steps(first: str) -> None:
+    """A fraction counts as its whole part, and a number too large not at all."""
+    lines = [f"Epoch {i} [{first}/100] loss=nan" for i in range(4)]
+    data = "\n".join([*lines, "Epoch 28 [39081414/100] loss=nan", ""]).encode()
+    assert told(data, replay=False) == told(data, replay=True)
