@@ -6,10 +6,9 @@ others (commands, folders, environments, paths) are quoted, each a word of its o
 """
 
 import asyncio
-import shlex
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from runwatch.errors import RunwatchError
@@ -17,6 +16,7 @@ from runwatch.ingest.process import Process
 from runwatch.ingest.process_remote import RemoteProcesses
 from runwatch.ingest.ssh import Host
 from runwatch.judgement import Ending
+from runwatch.origin import Origin, begun, origin_of, starting
 from runwatch.remedy import CANCEL, CLEAR, RESTART, REVIVE, Remedy
 from runwatch.repair import in_thread, run
 from runwatch.termination import GRACE, ending, outcome, survivors
@@ -24,18 +24,6 @@ from runwatch.termination import GRACE, ending, outcome, survivors
 FAR = 5.0  # seconds between looks
 _SEARCH, _RARELY = 2.0, 60.0  # the same for whoever writes the log, at first and in the end
 _PATIENCE = 30  # times that a decision asks for a look, once a second
-_CUT = "\0\1\0cut\0"
-_SAY_CUT = "printf '\\000\\001\\000cut\\000'"
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What it takes to start a process again, beside its command and folder: the environment, and
-    the files behind its standard output and error. `barred` is why that must not be done."""
-
-    environment: tuple[str, ...] = field(default=(), repr=False)
-    outputs: tuple[str, str] = ("", "")
-    barred: str = ""
 
 
 class Elsewhere:
@@ -186,10 +174,9 @@ class Distant(Elsewhere):
             self.seen, self._origin = writer, await origin_of(host, writer)
             return f"not started: process {writer.pid} writes the log already"
         before, log = self.seen, self._paths[0] if len(self._paths) == 1 else ""
-        answer = (await host.run(_starting(command, before, self._origin, log))).decode().split()
-        if answer[:1] != ["started"] or not answer[-1].isdigit():
-            raise OSError(f"it could not be started there: {' '.join(answer) or 'no answer'}")
-        started = Process(int(answer[-1]))
+        answer = await host.run(starting(command, before, self._origin, log))
+        pid, told = begun(answer)
+        started = Process(pid)
         try:
             started = await self._processes.find(pid=started.pid)
         except RunwatchError:  # it has ended already, or the host does not answer
@@ -200,49 +187,4 @@ class Distant(Elsewhere):
                 command=before.command or started.command,
             )  # fmt: skip
         self.seen = started
-        return f"started as process {started.pid}"
-
-
-async def origin_of(host: Host, process: Process) -> Origin:
-    """What is known of a process that lives. Raises UnreachableError."""
-    at = f"/proc/{process.pid}"
-    asked = ["id -u", f"stat -c %u {at}", f"readlink {at}/ns/mnt", "readlink /proc/self/ns/mnt",
-             f"readlink {at}/fd/1", f"readlink {at}/fd/2", f"cat {at}/environ"]  # fmt: skip
-    answer = await host.run(f"; {_SAY_CUT}; ".join(asked))
-    parts = answer.decode("utf-8", "surrogateescape").split(_CUT)
-    us, user, there, ours, out, error = (part.removesuffix("\n") for part in parts[:6])
-    environment = tuple(word for word in parts[6].split("\0") if "=" in word)
-    job = next((w for w in environment if w.startswith("SLURM_JOB_ID=")), "").partition("=")[2]
-    barred = ""
-    if user and us != user:
-        barred = "its process belongs to another user"
-    elif there and there != ours:
-        barred = "it runs in a container there"
-    elif job:
-        barred = f"Slurm job {job} runs it"
-    return Origin(environment, (out, error), barred)
-
-
-# It says its number before it becomes the training: what runs behind `&` would be deaf to Ctrl-C.
-_BECOME = 'out=$1 err=$2; shift 2; echo $$; exec "$@" >>"$out" 2>>"$err" </dev/null'
-
-
-def _starting(command: str, before: Process | None, origin: Origin, log: str) -> str:
-    """A script that starts a training in its folder, with its environment and outputs, or else
-    appending to the log; it says `started N`, and the training outlives the connection."""
-    same = before is not None and before.command and command == shlex.join(before.command)
-    words = list(before.command) if same and before else ["/bin/sh", "-c", command]
-    if origin.environment:
-        words = ["env", "-i", *origin.environment, *words]
-    out, error = (shlex.join([path, log]) for path in origin.outputs)
-    folder = before.folder if before else ""
-    return (
-        f"cd {shlex.quote(folder)} || {{ echo its folder is gone; exit; }}\n" if folder else ""
-    ) + (
-        'place() { for f; do [ -f "$f" ] && { printf %s "$f"; return; }; done; echo /dev/null; }\n'
-        f"out=$(place {out}) err=$(place {error})\n"
-        f'set -- sh -c {shlex.quote(_BECOME)} sh "$out" "$err" {shlex.join(words)}\n'
-        'if setsid -f true; then pid=$(setsid -f "$@")\n'
-        'else nohup "$@" & pid=$!; fi\n'
-        "echo started $pid"
-    )
+        return told

@@ -94,8 +94,8 @@ echo left; for one in $rest; do echo ${{one%:*}}; done"""
 
 def survivors(answer: bytes) -> list[int]:
     """Who lives on after `ending`, by what it said; nobody where it did not come so far."""
-    _, _, told = answer.rpartition(b"left\n")
-    return [int(word) for word in told.split() if word.isdigit()]
+    _, found, told = answer.rpartition(b"left\n")
+    return [int(word) for word in told.split() if word.isdigit()] if found else []
 
 
 def outcome(pid: int, left: Collection[int]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from shlex import quote
 
-from runwatch.errors import InputError
+from runwatch.errors import InputError, UnreachableError
 from runwatch.ingest.process import (
     PASSERS,
     Opened,
@@ -24,10 +24,11 @@ from runwatch.ingest.ssh import Host
 
 _TABLE = "ps -A -o pid= -o ppid= -o stat= -o args="
 _LINK = re.compile(r"l([r-])([w-])\S*\s.*?\s(\d+) -> (.*)")
+_FOLDER = re.compile(r"/proc/([0-9]{1,18})/fd:")
 _FILES = 64  # of a run, by whose writers its process is looked for
 _MANY = 2_000  # files that are asked about in one go
 _CUT = b"\0\1\0cut\0"
-_SAY_CUT = "printf '\\000\\001\\000cut\\000'"
+SAY_CUT = "printf '\\000\\001\\000cut\\000'"
 
 
 class RemoteProcesses:
@@ -85,10 +86,8 @@ class RemoteProcesses:
     ) -> tuple[set[str], dict[int, list[Opened]], dict[int, Row]]:
         """Where some paths lead to; what all processes that we may see have open; all processes."""
         asked = [f"readlink -f {quote(path)}" for path in paths[:_FILES]]
-        script = f"; {_SAY_CUT}; ".join(
-            ["; ".join(asked or [":"]), "ls -l /proc/[0-9]*/fd", _TABLE]
-        )
-        links, listed, table = (await self._host.run(script)).split(_CUT)
+        script = f"; {SAY_CUT}; ".join(["; ".join(asked or [":"]), "ls -l /proc/[0-9]*/fd", _TABLE])
+        links, listed, table = cut(self._host, await self._host.run(script), 3)
         real = {*paths, *links.decode("utf-8", "surrogateescape").split("\n")}
         return real, _opened(listed), _rows(table)
 
@@ -102,23 +101,26 @@ class RemoteProcesses:
     async def _snapshot(self, pid: int) -> Process | None:
         at = f"/proc/{pid}"
         answer = await self._host.run(
-            f"cat {at}/stat; {_SAY_CUT}; cat {at}/cmdline; {_SAY_CUT}\n"
-            f"readlink {at}/cwd; {_SAY_CUT}\n"
+            f"cat {at}/stat; {SAY_CUT}; cat {at}/cmdline; {SAY_CUT}\n"
+            f"readlink {at}/cwd; {SAY_CUT}\n"
             f"{_TABLE}"
         )
-        stat, words, folder, table = answer.split(_CUT)
+        stat, words, folder, table = cut(self._host, answer, 4)
         rows = _rows(table)
         children = below(rows, pid)
         text = stat.decode("utf-8", "replace").strip()
         if not text:
             return self._from_table(rows, pid, len(children))
-        name, letter, _, code = stat_of(text)
+        try:
+            (name, letter, _, code), started = stat_of(text), started_of(text)
+        except (ValueError, IndexError) as error:
+            raise _strange(self._host) from error
         words = words.rstrip(b"\0")
         command = words.decode("utf-8", "surrogateescape").split("\0") if words else []
         where = folder.decode("utf-8", "surrogateescape").removesuffix("\n")
         return Process(
             pid, name, state_in_words(letter), code, await self._workers([pid, *children]),
-            tuple(command), where, len(children), started_of(text),
+            tuple(command), where, len(children), started,
         )  # fmt: skip
 
     @staticmethod
@@ -142,12 +144,27 @@ class RemoteProcesses:
         return 0 if not ranks or ranks[0] else len({rank for rank in ranks if rank})
 
 
+def cut(host: Host, answer: bytes, count: int) -> list[bytes]:
+    """The parts of an answer that SAY_CUT stands between. Raises UnreachableError where they are
+    not as many: no POSIX shell reads there, or it lets others talk."""
+    parts = answer.split(_CUT)
+    if len(parts) != count:
+        raise _strange(host)
+    return parts
+
+
+def _strange(host: Host) -> UnreachableError:
+    return UnreachableError(
+        f"{host} answers strangely", hint=f"does `ssh {host} sh` give a plain POSIX shell?"
+    )
+
+
 def _opened(answer: bytes) -> dict[int, list[Opened]]:
     opened: dict[int, list[Opened]] = {}
     pid = 0
     for line in answer.decode("utf-8", "surrogateescape").split("\n"):
-        if line.startswith("/proc/") and line.endswith("/fd:"):
-            pid = int(line.split("/")[2])
+        if found := _FOLDER.fullmatch(line):
+            pid = int(found[1])
         elif found := _LINK.fullmatch(line):
             reads, writes, number, path = found.groups()
             one = Opened(int(number), path, reads == "r", writes == "w")
@@ -159,7 +176,7 @@ def _rows(answer: bytes) -> dict[int, Row]:
     rows = {}
     for line in answer.decode("utf-8", "surrogateescape").split("\n"):
         words = line.split(None, 3)
-        if len(words) >= 3 and words[0].isdigit() and words[1].isdigit():
+        if len(words) >= 3 and words[0].isdecimal() and words[1].isdecimal():
             command = words[3] if len(words) > 3 else ""
             rows[int(words[0])] = Row(int(words[0]), int(words[1]), words[2], command)
     return rows

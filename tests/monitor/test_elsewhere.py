@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
-from runwatch.elsewhere import FAR, Distant, Elsewhere, origin_of
+from runwatch.elsewhere import FAR, Distant, Elsewhere
+from runwatch.errors import RunwatchError
+from runwatch.ingest.process import Process
 from runwatch.ingest.process_remote import RemoteProcesses
 from runwatch.ingest.ssh import Host
+from runwatch.origin import origin_of
 from runwatch.remedy import CANCEL, CLEAR, RESTART, Remedy
 from tests.ingest.server import Server
 
@@ -124,6 +127,28 @@ def test_a_number_that_was_given_away_is_not_ended(
 
     assert "ended" == asked(server, end)  # as far as the one that was meant goes
     assert -15 == process.wait(30)
+
+
+def test_a_host_without_a_posix_shell_is_told_of(tmp_path: Path) -> None:
+    """Whatever it says to what it is asked, it is an error of ours."""
+    server = Server(tmp_path)
+    with (tmp_path / "sshd_config").open("a") as settings:
+        settings.write("ForceCommand cat\n")  # which says all that it is asked
+    server.start()
+
+    async def ask(host: Host) -> None:
+        processes = RemoteProcesses(host)
+        distant = Distant(touch=True)
+        distant._host, distant._processes, distant.seen = host, processes, Process(1)
+        for question in (
+            processes.find(pid=1), processes.writer(["/train.log"]), origin_of(host, Process(1)),
+            asyncio.ensure_future(distant.carry_out(Remedy(CANCEL, "why"))),
+        ):  # fmt: skip
+            with pytest.raises(RunwatchError, match="answers strangely"):
+                await question
+
+    asked(server, ask)
+    server.kill()
 
 
 def test_what_cannot_be_touched_is_told_so() -> None:
