@@ -17,17 +17,15 @@ def evident(found: list[Finding], cite: Cite | None) -> list[Finding]:
     """The findings, those of the numbers with the line that they rest on, fit to be shown."""
     wanted: dict[str, set[int]] = {}
     for finding in found:
-        if not finding.cites:
+        if not finding.evidence:
             wanted.setdefault(finding.stream, set()).add(finding.line)
     if cite is None or not wanted:
         return found
     lines = cite(wanted)
     return [
         finding
-        if finding.cites or (finding.stream, finding.line) not in lines
-        else replace(
-            finding, evidence=(shown(lines[finding.stream, finding.line]), *finding.evidence)
-        )
+        if finding.evidence or (finding.stream, finding.line) not in lines
+        else replace(finding, evidence=(shown(lines[finding.stream, finding.line]),))
         for finding in found
     ]
 

@@ -5,7 +5,6 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
 
-RULE = "rule "  # how evidence begins that is no line of the log but a named rule that holds
 NO_RANK = "undetermined: the lines name no rank"
 
 
@@ -46,8 +45,8 @@ class Finding:
     """One fault or anomaly. Lines are 1-based and count `\\n` only, as an editor does.
 
     `rank` is None where the log cannot tell; `rank_note` then says why ("undetermined: …").
-    `evidence` holds the decisive lines as they stand in the log, without colour codes, and the
-    named rules that hold (`rule grad-norm=1000: …`).
+    `evidence` holds the decisive lines as they stand in the log, without colour codes; `rules` are
+    the named rules that hold (`rule grad-norm=1000: …`).
     `series` is the tail of the numbers it judged, as (step, value).
     """
 
@@ -64,14 +63,10 @@ class Finding:
     rank_note: str = ""
     time: str | None = None
     evidence: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
     advice: str = ""
     confidence: str = "high"
     series: tuple[tuple[float, float], ...] = field(default=())
-
-    @property
-    def cites(self) -> bool:
-        """Whether its evidence has a line of the log."""
-        return any(not line.startswith(RULE) for line in self.evidence)
 
     @property
     def id(self) -> str:
@@ -80,10 +75,13 @@ class Finding:
         return blake2b(key.encode(), digest_size=6).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """The shape that `scan --json` prints."""
+        """The shape that `scan --json` prints: the rules stand behind the lines of the evidence."""
         row = {"id": self.id, **asdict(self)}
         row["last_line"] = self.line if self.last_line is None else self.last_line
-        row["evidence"] = list(self.evidence)
+        row["evidence"] = [*self.evidence, *self.rules]
+        row["rules"] = list(self.rules)
+        if not self.rules:
+            del row["rules"]
         row["series"] = [list(pair) for pair in self.series]
         if self.rank is not None or not self.rank_note:
             del row["rank_note"]

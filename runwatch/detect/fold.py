@@ -42,7 +42,7 @@ def finding(
         time=stamp,
         advice=rule(kind).advice,
         confidence=confidence,
-        evidence=tuple(rules),
+        rules=tuple(rules),
         series=tuple((a, b) for a, b in tail or ()),
     )
 

@@ -1,7 +1,7 @@
 """Rules that somebody asked for by name, with thresholds of their own."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, place, run
 from runwatch.errors import UsageError
-from runwatch.finding import RULE, Finding, Role, Severity, State
+from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check, rule
 from runwatch.kernels.named import FIELDS, SPELL, end
 from runwatch.kernels.run import SEGMENT
@@ -18,12 +18,14 @@ from runwatch.records import Batch
 from runwatch.shipped import table
 
 ALL = "all"  # asks for every rule, each with its own threshold
+_ANY = 1e300  # where a threshold has no limit
 _KEPT = 10  # spells told per rule and series, the last ones
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A rule as `named.toml` describes it, `value` being the threshold."""
+    """A rule as `named.toml` describes it, `value` being the threshold: above 0 and `below` that, a
+    `whole` number where it counts."""
 
     name: str
     kind: str
@@ -34,6 +36,8 @@ class Named:
     means: str
     message: str
     source: str
+    whole: bool = False
+    below: float = _ANY
 
     def __str__(self) -> str:
         return f"{self.name}={self.value:g}"
@@ -57,8 +61,11 @@ def chosen(words: Iterable[str]) -> tuple[Named, ...]:
         if word == ALL:
             found |= known()
             continue
+        if name == ALL:
+            raise UsageError(f"--rule {word}: {ALL} has no threshold", hint="name one rule with it")
         if name not in known():
-            raise UsageError(f"--rule {word}: no such rule", hint=f"rules are {', '.join(known())}")
+            hint = f"rules are {', '.join(known())}, and {ALL} for all of them"
+            raise UsageError(f"--rule {word}: no such rule", hint=hint)
         found[name] = _with(known()[name], value, word) if equals else known()[name]
     return tuple(found.values())
 
@@ -68,14 +75,17 @@ def _with(named: Named, value: str, word: str) -> Named:
         number = float(value)
     except ValueError:
         number = -1.0
-    if not 0.0 < number < 1e300:
-        raise UsageError(f"--rule {word}: not a threshold", hint=f"a number of {named.unit}")
-    return Named(**{**{f: getattr(named, f) for f in Named.__slots__}, "value": number})
+    if not 0.0 < number < named.below or (named.whole and not number.is_integer()):
+        kind = "whole number" if named.whole else "number"
+        most = f" and below {named.below:g}" if named.below < _ANY else ""
+        hint = f"a {kind} above 0{most} ({named.unit})"
+        raise UsageError(f"--rule {word}: not a threshold", hint=hint)
+    return replace(named, value=number)
 
 
 def holds(name: str, said: str) -> str:
-    """Evidence: a rule that holds at its own threshold, and what it measured."""
-    return f"{RULE}{known()[name]}: {said}"
+    """A rule that holds at its own threshold, and what it measured."""
+    return f"rule {known()[name]}: {said}"
 
 
 def threshold(name: str) -> float:

@@ -96,7 +96,7 @@ def _keep_cited_lines(
     cited = {
         (finding["stream"], finding["line"]): (kept_text(finding["evidence"][0]), finding)
         for finding in findings
-        if finding.get("evidence")
+        if len(finding.get("evidence") or ()) > len(finding.get("rules") or ())
     }
     if not cited:
         return

@@ -215,6 +215,16 @@ def test_cited_lines_are_kept(store: Store) -> None:
     assert found == [{"stream": NAME, "line": 18, "text": "RuntimeError: CUDA out of memory"}]
 
 
+def test_a_rule_that_holds_is_no_line(store: Store) -> None:
+    """Evidence that is no line of the log is kept with its finding alone."""
+    fill(store)
+    rules = ["rule nan=1: 2 steps in a row"]
+    finding = {**SUMMARY["findings"][0], "evidence": rules, "rules": rules}
+    store.save({**SUMMARY, "findings": [finding]})
+    assert [] == store.query("SELECT text FROM lines").to_pylist()
+    assert [{"evidence": rules}] == store.query("SELECT evidence FROM findings").to_pylist()
+
+
 def test_a_changed_judgement_is_added_to_the_history(store: Store) -> None:
     """`judgements` tells how the judgement moved, `runs` only how it stands."""
     fill(store)

@@ -119,7 +119,7 @@ class Lines:
         yield f"{stamp}{step}{head} [{one.severity} {one.kind}]"
         room = width()
         yield f"  {wrap(clean(one.message), room, '  ')} ({clean(one.stream)}:{one.line})"
-        for text in one.evidence[:2]:
+        for text in (one.evidence + one.rules)[:2]:
             yield f"  │ {shorten(clean(text), room - 4)}"
         if event.checkpoint:
             yield f"  Last checkpoint: {clean(event.checkpoint)}."

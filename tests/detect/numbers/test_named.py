@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,25 @@ def test_what_is_asked_for_is_understood_or_refused() -> None:
             chosen([word])
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("bogus", "rules are monotonic, .*, nan, and all for all of them"),
+        ("all=3", "name one rule"),
+        ("grad-norm=0", r"a number above 0 \(as printed\)"),
+        ("throughput=150", r"a number above 0 and below 100 \(per cent below"),
+        ("throughput=100", "below 100"),
+        ("monotonic=2.5", r"a whole number above 0 \(steps in a row\)"),
+        ("nan=0.5", "a whole number"),
+    ],
+)
+def test_what_is_refused_is_told_with_what_is_taken(word: str, hint: str) -> None:
+    """A threshold that can never be reached, or that counts by halves, is none."""
+    with pytest.raises(UsageError) as raised:
+        chosen([word])
+    assert re.search(hint, raised.value.hint)
+
+
 def test_every_rule_has_its_kind() -> None:
     """A finding of a named rule has a rule in the table of kinds, and no other rule shares it."""
     of = [named.kind for named in known().values()]
@@ -187,5 +207,6 @@ def test_a_finding_names_the_rules_that_hold(
 ) -> None:
     """What the checks find unasked has the named rules that hold in its evidence."""
     (item,) = found(detector, batch(records))
-    assert [line for line in item.evidence if line.startswith(rule)]
-    assert not item.cites
+    assert [line for line in item.rules if line.startswith(rule)]
+    assert () == item.evidence
+    assert [*item.rules] == item.as_dict()["evidence"] == item.as_dict()["rules"]
