@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from runwatch.cloud import CloudJob
 from runwatch.errors import RunwatchError
 from runwatch.finding import Finding
 from runwatch.ingest.process import Process
 from runwatch.remedy import Action, Remedy
-from runwatch.vitals import CloudJob, Gpu
+from runwatch.vitals import Gpu
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from functools import partial
 from runwatch.artifact import artifact
 from runwatch.cadence import Cadence, Glance
 from runwatch.chunk import Chunk
+from runwatch.cloud import CloudJob
 from runwatch.errors import StoreError
 from runwatch.event import Began, Ended, Event, Found, Noted, Progressed, Turned
 from runwatch.evidence import evident
@@ -24,7 +25,7 @@ from runwatch.redact import redact
 from runwatch.remedy import Allowed, Body, proposals
 from runwatch.standing import Course, Standing
 from runwatch.treatment import Treatment
-from runwatch.vitals import CloudJob, Gpu
+from runwatch.vitals import Gpu
 
 LOOK = 1.0  # seconds between looks at the process and at silence
 _SHOWN = ("loss", "eval_loss", "lr", "grad_norm", "throughput", "accuracy", "reward")

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.cloud import CloudJob
 from runwatch.errors import RunwatchError, UsageError
 from runwatch.ingest.following import Following, Reach, ended
 from runwatch.ingest.service import Tracked, is_tracked
 from runwatch.ingest.service_follow import Tracking
 from runwatch.judgement import Ending
-from runwatch.vitals import CloudJob
 
 _AHEAD = 4  # chunks that wait for a slow reader
 

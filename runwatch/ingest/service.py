@@ -14,12 +14,12 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.cloud import CloudJob
 from runwatch.errors import RunwatchError, UnreachableError, UsageError
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, TerminalState
 from runwatch.redact import redact
 from runwatch.target import VERTEX, Target
-from runwatch.vitals import CloudJob
 
 Seen = Mapping[str, Any]
 """What was given before, as plain JSON values that the service understands."""

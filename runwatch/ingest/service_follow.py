@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.cloud import CloudJob
 from runwatch.errors import UnreachableError
 from runwatch.ingest.following import Following, Reach
 from runwatch.ingest.service import Page, Places, Service, Tracked, kind_of, service_of
 from runwatch.judgement import Ending
 from runwatch.target import Target
-from runwatch.vitals import CloudJob
 
 _TURN = 5.0  # seconds between questions
 _LONGEST = 60.0  # the same while there is no answer

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from runwatch.cloud import CloudJob, CloudTask
 from runwatch.judgement import TerminalState
-from runwatch.vitals import CloudJob, CloudTask
 
 JOB, PIPELINE, TASK = "JOB_STATE_", "PIPELINE_STATE_", "TASK_STATE_"
 OVER = {

@@ -7,8 +7,8 @@ import pytest
 
 from runwatch.cli.report.cloud import tasks
 from runwatch.cli.report.lines import Lines
+from runwatch.cloud import CloudJob, CloudTask
 from runwatch.event import Progressed
-from runwatch.vitals import CloudJob, CloudTask
 
 AT = datetime(2026, 3, 1, 10, 3, 1).astimezone(UTC)
 NOW = AT.timestamp()

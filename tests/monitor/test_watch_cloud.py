@@ -6,12 +6,12 @@ from typing import Any
 
 from runwatch.cadence import Cadence
 from runwatch.chunk import Chunk, Stream
+from runwatch.cloud import CloudJob, CloudTask
 from runwatch.event import Ended, Event, Found, Progressed, Turned
 from runwatch.finding import State
 from runwatch.judgement import Ending, TerminalState
 from runwatch.parse.knowledge import builtin
 from runwatch.pipeline import Analysis
-from runwatch.vitals import CloudJob, CloudTask
 from runwatch.watch import Watch
 
 START = datetime(2026, 5, 1, 10, 0, tzinfo=UTC)

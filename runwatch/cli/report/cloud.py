@@ -5,7 +5,7 @@ from datetime import datetime
 
 from runwatch.cli.report.text import clean
 from runwatch.cli.report.units import span
-from runwatch.vitals import CloudJob, CloudTask
+from runwatch.cloud import CloudJob, CloudTask
 
 _FIRST, _LAST = ("SUCCEEDED", "FAILED", "RUNNING"), ("NOT_TRIGGERED", "PENDING")
 _NAMED = ("RUNNING", "FAILED", "CANCELLED", "CANCELLING", "CANCEL_PENDING")

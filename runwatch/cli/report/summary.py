@@ -13,7 +13,7 @@ from runwatch.cli.report.cloud import tasks
 from runwatch.cli.report.table import brief
 from runwatch.cli.report.text import clean, paint, shorten, wrap
 from runwatch.cli.words.environment import width
-from runwatch.vitals import CloudTask
+from runwatch.cloud import CloudTask
 
 STATE = {"SUCCEEDED": "green", "FAILED": "red", "TIMEOUT": "red", "CANCELLED": "yellow"}
 ANSWER = {"GO": "green", "CONTINUE": "green", "NO-GO": "red", "STOP": "red"}
