@@ -81,9 +81,9 @@ class Service(Protocol):
     Each raises UnreachableError where there is no answer or none without logging in again,
     InputError where the service knows no such run, UsageError where the client library is missing.
     `title` may be another once it has looked: what a name stood for. A service may have more to
-    say: `behind`, why not all that was logged could be asked for, ""
-    where it could; `notes`, words for people; `fresh()`, whether it knows of something new;
-    `close()`, to let go of what it holds open.
+    say: `behind`, why not all that was logged could be asked for, "" where it could; `skipped`,
+    what of it is not read at all; `notes`, words for people; `fresh()`, whether it knows of
+    something new; `close()`, to let go of what it holds open.
     """
 
     title: str
@@ -239,6 +239,7 @@ class Tracker:
             if not left:
                 raise UnreachableError(f"{behind}; state unknown", hint="try again later")
             time.sleep(self._wait)
+        self.skipped = [*getattr(self._service, "skipped", ())]
         yield from places.ends()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from runwatch.errors import InputError, UnreachableError
 from runwatch.ingest.service import Page, Seen, Tracked
+from runwatch.ingest.source import Skipped
 from runwatch.ingest.vertex_api import Api, DeniedError, QuotaError
 from runwatch.ingest.vertex_job import Described, described_job, described_pipeline
 from runwatch.ingest.vertex_log import Journal, lines_of, stamp
@@ -63,6 +64,7 @@ class Service:
         self._owed = False  # whether the service has left something out since
         self._tailed = True  # whether the service does that
         self.notes: list[str] = []
+        self.skipped: list[Skipped] = []
         self._pause = 0.0  # seconds that the log is left alone, as it was asked for too often
         self._exact = False  # the name is one that the service gave
 
@@ -177,6 +179,7 @@ class Service:
     def _asked(self, job: Described, journal: Journal) -> Iterator[Page]:
         """The log from where it was left; what it cannot be asked for now is asked for later."""
         begun = self._steady()
+        self._leave_out(job)
         try:
             wanted = f"{self._entries_of(job)} AND {journal.wanted(job.made - 60)}"
             for entries in self._api.entries(wanted):
@@ -196,6 +199,21 @@ class Service:
         else:
             self._pause, self.behind = 0.0, ""
         self._listed = begun
+
+    def _leave_out(self, job: Described) -> None:
+        """Say that the custom jobs are more than are read, once and as they get more."""
+        left = len(job.jobs) - _JOBS
+        if left <= 0:
+            return
+        if not self.skipped:
+            self.notes.append(
+                f"{self.title}: the logs of its latest {_JOBS} custom jobs are read, not those of "
+                f"{left} before them; watch such a job by its own id"
+            )
+        more = f" and {left - 1} more" if left > 1 else ""
+        name = f"custom job {next(iter(job.jobs))}{more}"
+        why = f"the logs of the latest {_JOBS} are read"
+        self.skipped = [Skipped(name, why, count=left)]
 
     def _entries_of(self, job: Described) -> str:
         """The filter for everything that is of this job."""

@@ -632,6 +632,29 @@ def test_each_task_has_its_streams(server: vertex.Server) -> None:
     } == {name: told(text) for name, text in texts.items()}
 
 
+def test_custom_jobs_whose_logs_are_not_read_are_told(server: vertex.Server) -> None:
+    """A filter has room for so many: the latest are read, and how many are not is said."""
+    tasks = [vertex.task(n, f"t{n}", "SUCCEEDED", job=str(n)) for n in range(1_000, 1_503)]
+    server.pipelines[PIPELINE] = vertex.pipeline(NAME, "RUNNING", *tasks[:500])
+    server.log(*(vertex.entry("Step 1/9 | loss=2", 5, job=str(n)) for n in (1_002, 1_003)))
+    source = piped(server)
+    assert {"t1002/workerpool0-0", "t1003/workerpool0-0", "vertex"} == set(read(source))
+    assert [] == source.skipped
+    server.pipelines[PIPELINE] = vertex.pipeline(NAME, "RUNNING", *tasks)
+    source = piped(server)
+    assert {"t1003/workerpool0-0", "vertex"} == set(read(source))
+    assert [("custom job 1000 and 2 more", 3)] == [(one.name, one.count) for one in source.skipped]
+
+    async def follow_it() -> list[str]:
+        named = target(server, NAME, Kind.VERTEX_PIPELINE)
+        async with Reader(Tracking(Service(named, pace=QUICK), "vertex", turn=0.05)) as reader:
+            await reader.told("not those of 3 before them")
+            await reader.turns(2)
+            return reader.source.events
+
+    assert 1 == sum("not those of" in event for event in asyncio.run(follow_it()))
+
+
 def test_states_of_tasks_and_their_events_are_lines(server: vertex.Server) -> None:
     """In the order of their times, those that only hold others left out, errors in words."""
     server.pipelines[PIPELINE] = job = vertex.pipeline(
