@@ -37,7 +37,7 @@ class Elsewhere:
     def __init__(self) -> None:
         self.seen: Process | None = None
         self.said: Ending | None = None
-        self.looked = False
+        self.looked = True  # there is nothing to look for
         self._wake = asyncio.Event()
 
     def look(self) -> Process | None:
@@ -80,6 +80,7 @@ class Distant(Elsewhere):
 
     def __init__(self, *, touch: bool) -> None:
         super().__init__()
+        self.looked = False
         self._touch = touch
         self._origin = Origin()
         self._processes: RemoteProcesses | None = None

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     watched = _opened(options, targets)  # not in the loop, so that Ctrl-C ends it at once
     with Screen(
         json=options.json, tee=options.tee, plain=options.plain or options.once,
-        several=len(targets) > 1,
+        several=len(targets) > 1, accounts={str(one): one.account for one in targets},
     ) as screen:  # fmt: skip
         return asyncio.run(_watch(options, watched, screen, notify))
 
@@ -141,22 +141,27 @@ async def _watch(
 
     stop, codes, errors = Stop(), [], []
     loop = asyncio.get_running_loop()
-    with _signals(lambda: loop.call_soon_threadsafe(stop.ask, "interrupted")) as interrupted:
-        screen.run(loop, stop, watched)
-        async for event in watch_all(watched, stop):
-            if isinstance(event, Failed):
-                errors.append(event.error.exit_code)
-            if isinstance(event, Ended):
-                codes.append(_code(event))
-                _keep(options, event, alone=len(watched) == 1)
-            if not screen.show(event):
-                stop.ask("nobody reads what it tells")
-            if notify is not None:
-                notify.tell(event)
-                screen.warn(notify.troubles())
-    if notify is not None:
-        notify.close()
-        screen.warn(notify.troubles())
+    try:
+        with _signals(lambda: loop.call_soon_threadsafe(stop.ask, "interrupted")) as interrupted:
+            screen.run(loop, stop, watched)
+            async for event in watch_all(watched, stop):
+                if isinstance(event, Failed):
+                    errors.append(event.error.exit_code)
+                if isinstance(event, Ended):
+                    codes.append(_code(event))
+                    _keep(options, event, alone=len(watched) == 1)
+                if not screen.show(event):
+                    stop.ask("nobody reads what it tells")
+                if notify is not None:
+                    notify.tell(event)
+                    screen.warn(notify.troubles())
+    except KeyboardInterrupt:
+        notify = None  # asked to end twice: nothing is waited for
+        raise
+    finally:  # what was told is delivered, whatever else breaks
+        if notify is not None:
+            notify.close()
+            screen.warn(notify.troubles())
     if interrupted:
         return INTERRUPTED
     if any(one.unstored or one.watch.unstored for one in watched):

@@ -1,5 +1,6 @@
 """`watch --notify`, delivered by apprise to a real HTTP server of ours."""
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,18 @@ def test_findings_and_the_end_are_delivered(
     told = capsys.readouterr()
     assert "" == told.err
     assert SECRET not in told.out
+
+
+def test_what_was_told_is_delivered_though_the_watch_breaks(
+    serve: Callable[[Answer], Endpoint], tmp_path: Path
+) -> None:
+    """A folder that cannot be written, and the like: nothing waits to be sent when it ends."""
+    one, log = serve(gives(b"ok")), tmp_path / "train.log"
+    log.write_text("\n".join(f"step {i}/100 | loss nan | lr 1e-4" for i in range(1, 61)) + "\n")
+    words = ["watch", str(log), "--once", "--notify", address(one), "--out-dir", str(log)]
+    assert main(words) != 0
+    assert [f"{log}: The loss is not a number"] == titles(one)
+    assert "notify" not in [thread.name for thread in threading.enumerate()]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from runwatch.attendance import Attendance
 from runwatch.elsewhere import FAR, Distant, Elsewhere
 from runwatch.errors import RunwatchError
 from runwatch.ingest.process import Process
@@ -18,6 +19,7 @@ from runwatch.ingest.process_remote import RemoteProcesses
 from runwatch.ingest.ssh import Host
 from runwatch.origin import origin_of
 from runwatch.remedy import CANCEL, CLEAR, RESTART, Remedy
+from runwatch.target import Target
 from tests.ingest.server import Server
 
 pytest.importorskip("asyncssh")
@@ -156,6 +158,19 @@ def test_what_cannot_be_touched_is_told_so() -> None:
     job = Elsewhere()
     assert "not done: it runs elsewhere" == job.carry_out(Remedy(RESTART, "why")).result(60)
     assert "done" == job.carry_out(Remedy(CLEAR, "why", "true")).result(60)
+
+
+@pytest.mark.parametrize(
+    ("target", "looked"),
+    [
+        (Target.of_slurm("7"), True), (Target.of_wandb("a/b/c"), True),
+        (Target.of_mlflow("0123"), True), (Target.parse("gpu-box:/train.log"), False),
+        (Target.of_pid(7, "gpu-box"), False), (Target.parse("-"), True),
+    ], ids=str,
+)  # fmt: skip
+def test_nobody_waits_for_a_process_that_is_not_looked_for(target: Target, looked: bool) -> None:
+    """The first report of a job or of a service comes when it has been read."""
+    assert looked == Attendance(target).looked
 
 
 def test_a_host_that_does_not_answer_is_not_asked_for_its_processes(tmp_path: Path) -> None:
