@@ -136,8 +136,11 @@ class Local:
         if other is not None:
             self._owner = other
             return f"not started: process {other.pid} writes the log already"
+        out = self._owner.outputs[0] if self._owner else ""
+        lost = out != os.devnull and not any(map(os.path.isfile, (out, self._log)))
         self._owner = start(command, self._owner, self._log)
-        return f"started as process {self._owner.pid}"
+        told = f"started as process {self._owner.pid}"
+        return f"{told}, its output goes nowhere" if lost else told
 
     def end(self) -> str:
         """End it and all it started."""

@@ -234,15 +234,6 @@ def _is_here(host: str) -> bool:
         return host == "localhost"
 
 
-def account_of(text: str) -> str:
-    """`user@host` of what names a run on another host, as it was typed or as a `Target` is called;
-    "" for all else. Raises UsageError for what names nothing."""
-    account, dashes, _ = text.partition(" --")
-    if dashes and (found := _ACCOUNT.fullmatch(account)):
-        return f"{found['user']}@{found['host']}" if found["user"] else found["host"]
-    return Target.parse(text).account
-
-
 def _kind_of(path: str) -> Kind:
     if os.path.isdir(path):
         return Kind.FOLDER

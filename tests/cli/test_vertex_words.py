@@ -129,3 +129,21 @@ def test_no_token_crosses_a_network_in_plain_text(
     """Such an address is refused before anything is sent."""
     with pytest.raises(UsageError, match=why):
         parsed("--vertex-training", "4", "--project", "p", option, address)
+
+
+def test_a_user_without_a_home_names_them_all_the_same(tmp_path: Path) -> None:
+    """In a container with a number for a user: what a home would say is nothing."""
+    if os.geteuid():
+        pytest.skip("only root can become another user")
+    code = (
+        "import configparser, json, os, pathlib\n"
+        "from runwatch.cli.words.services import _said\n"
+        "from runwatch.cli.words.vertex import _told\n"
+        "os.setuid(54321)\n"
+        "print(len(list(_said('a/b', {}, pathlib.Path('/')))), list(_told('p', {})))"
+    )
+    environment = {name: word for name, word in os.environ.items() if name != "HOME"}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True
+    )
+    assert (b"", b"5 ['p', '', '']\n") == (found.stderr, found.stdout)

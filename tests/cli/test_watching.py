@@ -18,6 +18,7 @@ from runwatch.cli.report import lines
 from runwatch.cli.report.lines import Lines
 from runwatch.event import Found, Noted, Progressed
 from runwatch.finding import Finding, Severity
+from runwatch.target import Target
 from runwatch.vitals import Gpu
 from tests.conftest import ROOT
 from tests.monitor.live import steps
@@ -30,7 +31,7 @@ REPORT = Progressed(
 )  # fmt: skip
 
 
-def shown(event: object, **options: bool) -> str:
+def shown(event: object, **options: object) -> str:
     """The lines of an event."""
     out = io.StringIO()
     Lines(out, **options).show(event)  # type: ignore[arg-type]
@@ -51,17 +52,19 @@ def test_a_report_has_two_lines() -> None:
 
 def test_a_remote_report_names_its_host() -> None:
     """`[user@host]` before everything; several local targets name themselves."""
-    for name, who in (
-        ("me@gpu-box:~/runs/7/train.log", "[me@gpu-box] "),
-        ("ssh://me@gpu-box:2222/runs/7/train.log", "[me@gpu-box] "),
-        ("gpu-box:/runs/7/train.log", "[gpu-box] "),
-        ("me@gpu-box:22 --proc train.py", "[me@gpu-box] "),
-        ("gpu-box --pid 7", "[gpu-box] "),
-        ("--wandb a/b/c", ""),
-        ("--proc train.py", ""),
-        ("logs/a --b", ""),
+    for target, who in (
+        (Target.parse("me@gpu-box:~/runs/7/train.log"), "[me@gpu-box] "),
+        (Target.parse("ssh://me@gpu-box:2222/runs/7/train.log"), "[me@gpu-box] "),
+        (Target.parse("gpu-box:/runs/7/train.log"), "[gpu-box] "),
+        (Target.of_proc("train.py", "me@gpu-box:22"), "[me@gpu-box] "),
+        (Target.of_pid(7, "gpu-box"), "[gpu-box] "),
+        (Target.of_wandb("a/b/c"), ""),
+        (Target.of_proc("train.py"), ""),
+        (Target.parse("run --x.log"), ""),  # a file of this machine
     ):
-        assert f"{who}[10:03:01] Connecting...\n" == shown(Noted(name, AT, "Connecting..."))
+        note = Noted(str(target), AT, "Connecting...")
+        told = shown(note, accounts={str(target): target.account})
+        assert f"{who}[10:03:01] Connecting...\n" == told
     near = Noted("train.log", AT, "rotated")
     assert "[train.log] [10:03:01] rotated\n" == shown(near, several=True)
 

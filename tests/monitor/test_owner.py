@@ -106,6 +106,20 @@ def test_a_process_starts_again_as_it_was(log: Path, writer: "subprocess.Popen[b
     assert before.command == after.command
 
 
+def test_an_output_that_goes_nowhere_is_told(tmp_path: Path) -> None:
+    """Of several logs none is that of a process whose pipe is gone; a single one is."""
+    logs = [tmp_path / name for name in ("one.log", "two.log")]
+    for path in logs:
+        path.touch()
+    told = []
+    for paths in (logs, logs[:1]):
+        body = Local([str(path) for path in paths])
+        told.append(body.start("true").partition(", ")[2])
+        while (process := body.look()) is not None and process.alive:
+            pass
+    assert ["its output goes nowhere", ""] == told
+
+
 def test_the_users_command_tells_what_came_of_it() -> None:
     """Done, or its code and last words."""
     assert (True, "done") == repair.run('test "$SAID" = a', {"SAID": "a"})

@@ -1,9 +1,9 @@
 """A watched run as plain lines: what has happened, with the time before it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache, singledispatchmethod
+from functools import singledispatchmethod
 from typing import TextIO
 
 from runwatch.cli.report.cloud import course, heading
@@ -12,12 +12,10 @@ from runwatch.cli.report.table import brief
 from runwatch.cli.report.text import clean, paint, shorten, wrap
 from runwatch.cli.report.units import percent, seconds, span, value
 from runwatch.cli.words.environment import width
-from runwatch.errors import UsageError
 from runwatch.event import Acted, Acting, Began, Ended, Event, Found, Noted, Progressed, Turned
 from runwatch.finding import State
 from runwatch.ingest.process import Process
 from runwatch.judgement import rule
-from runwatch.target import account_of
 from runwatch.vitals import Gpu
 
 _NAMED = ("loss", "lr", "grad_norm", "eval_loss", "accuracy", "reward")
@@ -27,11 +25,14 @@ _SILENT = 60.0  # seconds after which a rank is called silent
 
 
 class Lines:
-    """Prints events as they come. With several targets, each line says whose it is."""
+    """Prints events as they come. With several targets, each line says whose it is; `accounts` are
+    the `user@host` of targets on other hosts, which their words alone do not always tell."""
 
-    def __init__(self, out: TextIO, *, several: bool = False) -> None:
+    def __init__(
+        self, out: TextIO, *, several: bool = False, accounts: Mapping[str, str] | None = None
+    ) -> None:  # fmt: skip
         self._out = out
-        self._several = several
+        self._several, self._accounts = several, accounts or {}
         self._at = datetime.min
 
     def show(self, event: Event) -> None:
@@ -43,7 +44,7 @@ class Lines:
 
     def _stamp(self, event: Event) -> str:
         """`[HH:MM:SS] `, behind the host of a remote target."""
-        host = host_of(event.target)
+        host = clean(self._accounts.get(event.target, ""))
         named = host or (clean(event.target) if self._several else "")
         who = f"[{named}] " if named else ""
         return f"{self._ink(who, 'cyan')}[{event.at.astimezone():%H:%M:%S}] "
@@ -260,15 +261,6 @@ def ranks(event: Progressed) -> Iterator[str]:
 
 def _rank(one: tuple[str, int | None, int | None, float]) -> str:
     return clean(one[0]) if one[1] is None else f"rank {one[1]}"
-
-
-@lru_cache(256)
-def host_of(target: str) -> str:
-    """`user@host` of a target on another host, else nothing."""
-    try:
-        return clean(account_of(target))
-    except UsageError:
-        return ""
 
 
 Show = Callable[[Event], None]

@@ -4,15 +4,19 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from runwatch.event import Event
     from runwatch.monitor import Watched
 
 
 class Screen:
     """`json` shows objects; `tee` keeps standard output free; `plain` shows lines on a terminal,
-    too; `several` that lines have to name their run."""
+    too; `several` that lines have to name their run, `accounts` where targets are."""
 
-    def __init__(self, *, json: bool, tee: bool, plain: bool, several: bool) -> None:
+    def __init__(
+        self, *, json: bool, tee: bool, plain: bool, several: bool, accounts: "Mapping[str, str]"
+    ) -> None:  # fmt: skip
         out = sys.stderr if tee else sys.stdout
         self._live: Any = None
         self._held: list[str] = []
@@ -23,7 +27,7 @@ class Screen:
             return
         from runwatch.cli.report.lines import Lines
 
-        self._shown = Lines(out, several=several)
+        self._shown = Lines(out, several=several, accounts=accounts)
         if out.isatty() and not plain:
             from runwatch.cli.report.live import Live
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,9 +91,10 @@ def _said(option: str, environment: Mapping[str, str], folder: Path) -> Iterator
     """What each place says of entity and project, the one that counts most first."""
     yield _split(option)
     yield {part: environment.get(f"WANDB_{part.upper()}", "") for part in _PARTS}
-    config = environment.get("WANDB_CONFIG_DIR") or Path.home() / ".config" / "wandb"
-    for path in (folder / "wandb" / "settings", Path(config) / "settings"):
-        yield _settings(path)
+    yield _settings(folder / "wandb" / "settings")
+    with suppress(RuntimeError):  # a user without a home
+        config = environment.get("WANDB_CONFIG_DIR") or Path.home() / ".config" / "wandb"
+        yield _settings(Path(config) / "settings")
     for name in NOTES:
         yield _noted(_text(folder / name))
 

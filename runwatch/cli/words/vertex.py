@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,8 +78,9 @@ def _told(option: str, environment: Mapping[str, str]) -> Iterator[str]:
     yield environment.get("CLOUDSDK_CORE_PROJECT", "")
     if key := environment.get("GOOGLE_APPLICATION_CREDENTIALS"):
         yield _of_key(Path(key))
-    config = environment.get("CLOUDSDK_CONFIG")
-    yield _of_settings(Path(config) if config else Path.home() / ".config" / "gcloud", environment)
+    with suppress(RuntimeError):  # a user without a home
+        config = environment.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud"
+        yield _of_settings(Path(config), environment)
 
 
 def _of_key(path: Path) -> str:
