@@ -1,6 +1,5 @@
 """What the first processes on a fresh install meet: kernels that nobody has compiled yet."""
 
-import json
 import os
 import subprocess
 import sys
@@ -64,19 +63,19 @@ def loads_numba(log: Path, cache: Path) -> bool:
 
 
 def test_what_cannot_be_compiled_is_read_without(tmp_path: Path) -> None:
-    """With one warning, and to the same end."""
+    """To the same end, with one warning for all that a process reads."""
     log = tmp_path / "train.log"
-    log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(100_000)))
-    assert log.stat().st_size > 2 << 20  # several chunks
+    log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(50_000)))
     code = (
         "import os, sys; os.environ['NUMBA_DISABLE_JIT'] = '1'; from runwatch.cli import main; "
-        f"sys.exit(main(['parse', '--summary', '--json', {str(log)!r}]))"
+        f"words = ['parse', '--summary', '--json', {str(log)!r}]; "
+        "sys.exit(main(words) or main(words))"
     )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr
-    assert 100_000 == json.loads(done.stdout)["lines"]
+    assert 2 == done.stdout.replace(" ", "").count('"lines":50000,')
     assert ONCE == done.stderr.splitlines(keepends=True)[0]
     assert ["large logs are read without compiled code, slowly"] == [
         line.partition(":")[0] for line in done.stderr.splitlines()[1:]
