@@ -4,6 +4,7 @@ A kernel stops where something happened that is told in objects, and is called a
 All kernels are one loop, `over`, around what each does with a row.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -57,7 +58,10 @@ def over(take: Callable[..., int]) -> Kernel:
 
 
 def worth_compiling(rows: int) -> bool:
-    """Whether so many rows are worth the time that loading a compiled kernel takes."""
+    """Whether so many rows are worth the time that loading a compiled kernel takes; none are where
+    numba is told to compile nothing."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return False
     return rows >= (SOME if "numba" in sys.modules else MANY)
 
 

@@ -63,13 +63,13 @@ def loads_numba(log: Path, cache: Path) -> bool:
 
 
 def test_what_cannot_be_compiled_is_read_without(tmp_path: Path) -> None:
-    """To the same end, with one warning for all that a process reads."""
+    """And judged without, to the same end, with one warning for all that a process reads."""
     log = tmp_path / "train.log"
     log.write_text("".join(f"step={i} loss={9 / (i + 1):.6f}\n" for i in range(50_000)))
     code = (
         "import os, sys; os.environ['NUMBA_DISABLE_JIT'] = '1'; from runwatch.cli import main; "
         f"words = ['parse', '--summary', '--json', {str(log)!r}]; "
-        "sys.exit(main(words) or main(words))"
+        f"sys.exit(main(words) or main(['scan', {str(log)!r}]) or main(words))"
     )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     words = [sys.executable, "-c", code]
