@@ -108,7 +108,8 @@ class Prefixes:
             start,
             anywhere,
             after,
-            frozenset(entry["name"] for entry in entries if entry.get("whole")),
+            frozenset(e["name"] for e in entries if e.get("whole"))
+            | {str(entry.get("name", "?")) for entry in own},  # a user's pattern says all of it
             tuple((compiled(entry), str(entry.get("name", "?"))) for entry in own),
         )
         for entry in own:
@@ -129,9 +130,8 @@ class Prefixes:
                 continue
             if m is not None and m.end() > at:
                 return m.end(), [(k, v) for k, v in m.groupdict().items() if v is not None], name
-        return self.anywhere.match(text, at) or (self.start if first else self.after).match(
-            text, at
-        )
+        there = self.start if first else self.after
+        return self.anywhere.match(text, at) or there.match(text, at)
 
 
 class Peeler:

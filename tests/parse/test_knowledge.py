@@ -92,6 +92,15 @@ def test_a_users_own_file_is_asked_first(tmp_path: Path) -> None:
     assert [("wibble", "loss", 3)] == [(p["metric"], p["quantity"], p["rank"]) for p in found]
 
 
+@pytest.mark.parametrize("end", ["   ", " | "])
+def test_a_users_own_prefix_takes_all_that_it_matches(tmp_path: Path, end: str) -> None:
+    """Also the blanks and the bar at its end."""
+    path = tmp_path / "own.toml"
+    path.write_text(OWN.replace(r">>\ '", r">>[ |]+'").replace('"<<3>> "', f'"<<3>>{end}"'))
+    prefixes = Knowledge.with_own([path]).prefixes
+    assert Peeler(prefixes).peel(f"<<3>>{end}Loss 2.5 | 3 |").message == "Loss 2.5 | 3 |"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
