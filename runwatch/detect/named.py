@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 from runwatch.detect.fold import finding, fold
@@ -11,7 +10,8 @@ from runwatch.detect.series import Columns, place, run
 from runwatch.errors import UsageError
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check, rule
-from runwatch.kernels.named import FIELDS, SPELL, end
+from runwatch.kernels import named as kernels
+from runwatch.kernels.named import FIELDS, SPELL
 from runwatch.kernels.run import SEGMENT
 from runwatch.kernels.tracks import Tracks, unkeyed
 from runwatch.records import Batch
@@ -118,7 +118,6 @@ class Rules:
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        kernels = import_module("runwatch.kernels.named")
         for named in self._rules:
             tracks, kernel = self._tracks[named.name], getattr(kernels, named.kernel)
             for quantity in named.quantities:
@@ -132,12 +131,11 @@ class Rules:
                         self._keep(named.name, key, track, State.RECOVERED)
                         continue
                     if track.open:
-                        end(track)
                         self._keep(named.name, key, track, State.PROGRESSED)
                     tracks[slot] = tracks.fresh(segment=segment)
 
     def _keep(self, name: str, key: str, track: Any, state: State) -> None:
-        spell = _spell(track, "over_") | {"state": state.value}
+        spell = _spell(track) | {"state": state.value}
         over = self._over[name]
         over[key] = [*over.get(key, ()), spell][-_KEPT:]
 
@@ -169,8 +167,8 @@ class Rules:
         self._over = state["over"]
 
 
-def _spell(track: Any, prefix: str = "") -> dict[str, Any]:
-    return {name: getattr(track, prefix + name) for name in SPELL}
+def _spell(track: Any) -> dict[str, Any]:
+    return {name: getattr(track, name) for name in SPELL}
 
 
 def _told(named: Named, key: str, spell: dict[str, Any], state: State) -> Finding:

@@ -41,8 +41,8 @@ for _part, _names in {
     nonfinite: "broken row",
     straggler: "row",
     loss_scale: "row",
-    named: "begin lasts end judged rising_row deviant_row above_row multiple_row lower_row "
-    "lost_row silent_row",
+    named: "starts begin lasts end judged again rising_row deviant_row above_row multiple_row "
+    "lower_row lost_row silent_row",
 }.items():
     for _name in _names.split():
         register_jitable(getattr(_part, _name))

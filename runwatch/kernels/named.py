@@ -1,29 +1,28 @@
 """Rules with thresholds of their own: spells in which a rule is broken, one at a time."""
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 from runwatch.kernels.rolling import WINDOW, push, usual
 from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import NOTHING, REPEATED, Field, counts, numbers, repeats
 
-OVER = 2  # a spell has ended; it stands in the fields `over_*`
+OVER = 2  # a spell has ended; what it was stands in the record until the next row
 RING = 100  # values whose mean and deviation are taken
 ENOUGH = 50  # of them, before a value is judged by them
 KNOWN = 12  # values before a median is a baseline
 WARM = 5  # first speeds, which tell of compilation and caches
 SETTLED = 20  # values whose medians make the baseline of a speed
 
-_PLACE = ("line", "step", "time")
-_SPELL = ("count", *_PLACE, "last_line")
+_SPELL = ("count", "line", "step", "time", "last_line")
 SPELL = (*_SPELL, "level", "peak")
 
 FIELDS = (
     Field("segment"),
     *REPEATED,
     *WINDOW,
-    *numbers("seen", "rises", "open", *_SPELL, *(f"over_{name}" for name in _SPELL)),
-    *numbers("level", "peak", "over_level", "over_peak", "before", "median", start=0.0),
+    *numbers("seen", "rises", "open", *_SPELL),
+    *numbers("level", "peak", "before", "median", start=0.0),
     *numbers("start_line", "start_step", "start_time", "last_time"),
     *numbers("start", "sum", "squares", start=0.0),
     Field("ring_n"),
@@ -31,33 +30,33 @@ FIELDS = (
 )
 
 
-def begin(s: Any, level: float, line: int, step: int, time: int) -> None:
-    """The rule is broken from this place on; `level` is what it was measured by."""
+def starts(s: Any, line: int, step: int, time: int) -> None:
+    """What may become a spell starts at this place."""
+    s.start_line = line
+    s.start_step = step
+    s.start_time = time
+
+
+def begin(s: Any, level: float) -> None:
+    """The rule is broken from where it started on; `level` is what it was measured by."""
     s.open = 1
     s.count = 0
     s.level = level
-    s.line = line
-    s.step = step
-    s.time = time
-    s.last_line = line
+    s.peak = -inf
+    s.line = s.start_line
+    s.step = s.start_step
+    s.time = s.start_time
 
 
 def lasts(s: Any, value: float, line: int) -> None:
     """It still is."""
-    s.peak = value if s.count == 0 else max(s.peak, value)
+    s.peak = max(s.peak, value)
     s.count += 1
     s.last_line = line
 
 
 def end(s: Any) -> int:
     """It is no longer; the code of what happened."""
-    s.over_count = s.count
-    s.over_line = s.line
-    s.over_step = s.step
-    s.over_time = s.time
-    s.over_last_line = s.last_line
-    s.over_level = s.level
-    s.over_peak = s.peak
     s.open = 0
     return OVER
 
@@ -66,10 +65,22 @@ def judged(s: Any, broken: bool, value: float, level: float, at: Any) -> int:
     """One more value, which breaks the rule or does not; `at` is line, step and time."""
     if broken:
         if s.open == 0:
-            begin(s, level, at[0], at[1], at[2])
+            starts(s, at[0], at[1], at[2])
+            begin(s, level)
         lasts(s, value, at[0])
         return DONE
     return end(s) if s.open == 1 else DONE
+
+
+def again(s: Any, level: float, at: Any, more: float) -> None:
+    """One more step in a row at line, step and time `at`; `more` of them break the rule, from the
+    first one on."""
+    if s.rises == 0:
+        starts(s, at[0], at[1], at[2])
+    s.rises += 1
+    if s.open == 0 and s.rises >= more:
+        begin(s, level)
+        s.count = s.rises - 1
 
 
 def rising_row(
@@ -81,13 +92,7 @@ def rising_row(
     if s.seen > 0 and value > s.before:
         if s.rises == 0:
             s.start = s.before
-            s.start_line = line
-            s.start_step = step
-            s.start_time = time
-        s.rises += 1
-        if s.open == 0 and s.rises >= more:
-            begin(s, s.start, s.start_line, s.start_step, s.start_time)
-            s.count = s.rises - 1
+        again(s, s.start, (line, step, time), more)
     else:
         s.rises = 0
     s.before = value
@@ -182,14 +187,7 @@ def lost_row(
     if finite:
         s.rises = 0
         return end(s) if s.open == 1 else DONE
-    if s.rises == 0:
-        s.start_line = line
-        s.start_step = step
-        s.start_time = time
-    s.rises += 1
-    if s.open == 0 and s.rises >= more:
-        begin(s, 0.0, s.start_line, s.start_step, s.start_time)
-        s.count = s.rises - 1
+    again(s, 0.0, (line, step, time), more)
     if s.open == 1:
         lasts(s, 0.0, line)
     return DONE
@@ -205,16 +203,14 @@ def silent_row(
     if s.seen > 0:
         gap = (time - s.last_time) / 1e6
         if s.n >= KNOWN and gap > more * s.median:
-            begin(s, s.median, s.start_line, s.start_step, s.start_time)
+            begin(s, s.median)
             lasts(s, gap, s.start_line)
             happened = end(s)
         elif push(s, gap):
             s.median = usual(s)[1]
     s.seen += 1
     s.last_time = time
-    s.start_line = line
-    s.start_step = step
-    s.start_time = time
+    starts(s, line, step, time)
     return happened
 
 

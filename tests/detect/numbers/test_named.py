@@ -146,6 +146,17 @@ def test_a_restart_begins_anew() -> None:
     assert ("low", "progressed") == (item.severity.value, item.state.value)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("cuts", [1, 7])
+def test_each_spell_has_its_own_peak(sign: float, cuts: int) -> None:
+    """Whatever the spells before it reached, and below zero too."""
+    rises = [20.0 * sign + 0.5 * i for i in range(5)]
+    calm = [20.0 * sign - 0.1 * i for i in range(20)]
+    records = losses([*(x + 1.0 for x in rises), *calm, *rises, *calm])
+    peaks = [float(f.message.rpartition(" ")[2]) for f in told("monotonic=3", records, cuts)]
+    assert [rises[-1] + 1.0, rises[-1]] == peaks
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_rules_are_the_published_ones(seed: int) -> None:
     """Each is first broken where the formula, written anew, fires first."""
