@@ -140,7 +140,7 @@ class Target:
             path = f"{project.strip('/')}/{path}"
         if len(path.split("/")) != 3 or not all(path.split("/")):
             raise UsageError(
-                f"{run} names no run of W&B",
+                f"{run or 'an empty name'} names no run of W&B",
                 hint="write --wandb ENTITY/PROJECT/RUN, or set WANDB_ENTITY and WANDB_PROJECT",
             )
         return cls(Kind.WANDB, f"--wandb {path}", path, beside=beside)
@@ -149,7 +149,10 @@ class Target:
     def of_mlflow(cls, run: str, *, uri: str = "", beside: "Target | None" = None) -> Self:
         """A run of MLflow by its id, at the tracking server of this address."""
         if not re.fullmatch(r"[\w-]{1,256}", run):
-            raise UsageError(f"{run} is no id of a run of MLflow", hint="write --mlflow 0123abcd…")
+            raise UsageError(
+                f"{run or 'an empty name'} is no id of a run of MLflow",
+                hint="write --mlflow 0123abcd…",
+            )
         return cls(Kind.MLFLOW, f"--mlflow {run}", run, service=uri, beside=beside)
 
     @classmethod

@@ -254,6 +254,17 @@ def test_a_full_name_and_the_address_of_a_page_name_a_run(nowhere: Path) -> None
         assert ["--wandb a/b/c"] == named("--wandb", page)
 
 
+@pytest.mark.parametrize("option", ["--wandb", "--mlflow", "--vertex-training"])
+@pytest.mark.parametrize("several", [False, True])
+def test_an_empty_name_is_wrong(nowhere: Path, option: str, several: bool) -> None:
+    """As of a variable of the shell that is not set: nothing else is read instead."""
+    parser = argparse.ArgumentParser()
+    add_services(parser, several=several)
+    words = [option, "", *(["--project", "p"] if option == "--vertex-training" else [])]
+    with pytest.raises(UsageError, match=r"^(an empty name|'') (names no|is no id)"):
+        services(parser.parse_args(words))
+
+
 def test_a_bare_id_takes_the_rest_from_where_it_is_said_first(
     nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,9 @@
 """Processes and jobs whose log is meant, as they are named on the command line."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from runwatch.cli.words.repeated import listed, repeatable
 
 if TYPE_CHECKING:
     from runwatch.target import Target
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
 def add_processes(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """The options that name such runs; `several` where more than one can be named."""
     add = parser.add_argument
-    more: dict[str, Any] = {"action": "append", "default": []} if several else {}
+    more = repeatable(several=several)
     add("--pid", metavar="N", type=int, help="the log of a process", **more)
     add("--proc", metavar="NAME", help="the same, by its command", **more)
     add("--slurm", metavar="ID", help="the output of a Slurm job", **more)
@@ -22,12 +24,7 @@ def processes(options: argparse.Namespace) -> "list[Target]":
     from runwatch.target import Target
 
     return [
-        *(Target.of_pid(pid, options.host) for pid in _listed(options.pid)),
-        *(Target.of_proc(name, options.host) for name in _listed(options.proc)),
-        *(Target.of_slurm(job, options.host) for job in _listed(options.slurm)),
+        *(Target.of_pid(pid, options.host) for pid in listed(options.pid)),
+        *(Target.of_proc(name, options.host) for name in listed(options.proc)),
+        *(Target.of_slurm(job, options.host) for job in listed(options.slurm)),
     ]
-
-
-def _listed(named: Any) -> list[Any]:
-    """An empty name is one, too: it is told to be wrong."""
-    return named if isinstance(named, list) else [named] if named is not None else []

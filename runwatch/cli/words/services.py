@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runwatch.cli.words.repeated import listed, repeatable
+from runwatch.cli.words.settings import section_of, text_of
 from runwatch.cli.words.vertex import add_vertex, vertex
 from runwatch.errors import UsageError
 
@@ -28,12 +30,12 @@ _NOTED = re.compile(
 def add_services(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """The options that name such runs; `several` where more than one can be named."""
     add = parser.add_argument
-    more = {"action": "append", "default": []} if several else {}
-    add("--wandb", metavar="RUN", help="a run of W&B: entity/project/run, or its id", **more)  # type: ignore[arg-type]
+    more = repeatable(several=several)
+    add("--wandb", metavar="RUN", help="a run of W&B: entity/project/run, or its id", **more)
     add("--wandb-project", metavar="ENTITY/PROJECT", default="",
         help="where a bare id of --wandb is (WANDB_ENTITY, WANDB_PROJECT, their settings file, "
         "CLAUDE.md)")  # fmt: skip
-    add("--mlflow", metavar="RUN", help="a run of MLflow, by its id", **more)  # type: ignore[arg-type]
+    add("--mlflow", metavar="RUN", help="a run of MLflow, by its id", **more)
     add("--tracking-uri", metavar="URI", default="", help="its server (MLFLOW_TRACKING_URI)")
     add_vertex(parser, several=several)
 
@@ -49,9 +51,9 @@ def services(options: argparse.Namespace, log: str | None = None) -> "list[Targe
     named = [
         *(
             Target.of_wandb(run, project=_project(options, run), beside=beside)
-            for run in _listed(options.wandb)
+            for run in listed(options.wandb)
         ),
-        *(Target.of_mlflow(run, uri=uri, beside=beside) for run in _listed(options.mlflow)),
+        *(Target.of_mlflow(run, uri=uri, beside=beside) for run in listed(options.mlflow)),
         *vertex(options, beside),
     ]
     if options.mlflow and not uri:
@@ -71,10 +73,6 @@ def all_of(options: argparse.Namespace) -> "list[str | Target]":
     return [*options.paths, *kept]
 
 
-def _listed(named: list[str] | str | None) -> list[str]:
-    return named if isinstance(named, list) else [named] if named else []
-
-
 def _project(options: argparse.Namespace, run: str) -> str:
     """entity/project for a bare id; "" where nothing says both, or the run itself does."""
     if "/" in run:
@@ -91,24 +89,12 @@ def _said(option: str, environment: Mapping[str, str], folder: Path) -> Iterator
     """What each place says of entity and project, the one that counts most first."""
     yield _split(option)
     yield {part: environment.get(f"WANDB_{part.upper()}", "") for part in _PARTS}
-    yield _settings(folder / "wandb" / "settings")
+    yield section_of(folder / "wandb" / "settings", "default")
     with suppress(RuntimeError):  # a user without a home
         config = environment.get("WANDB_CONFIG_DIR") or Path.home() / ".config" / "wandb"
-        yield _settings(Path(config) / "settings")
+        yield section_of(Path(config) / "settings", "default")
     for name in NOTES:
-        yield _noted(_text(folder / name))
-
-
-def _settings(path: Path) -> Mapping[str, str]:
-    """W&B's own settings file, in sections."""
-    from configparser import Error, RawConfigParser
-
-    parser = RawConfigParser()
-    try:
-        parser.read_string(_text(path))
-    except Error:
-        return {}
-    return dict(parser["default"]) if parser.has_section("default") else {}
+        yield _noted(text_of(folder / name))
 
 
 def _noted(text: str) -> Mapping[str, str]:
@@ -126,10 +112,3 @@ def _noted(text: str) -> Mapping[str, str]:
 def _split(both: str) -> Mapping[str, str]:
     entity, _, project = both.strip("/").rpartition("/")
     return {"entity": entity, "project": project}
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")[: 1 << 20]
-    except OSError:
-        return ""

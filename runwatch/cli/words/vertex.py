@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runwatch.cli.words.repeated import listed, repeatable
+from runwatch.cli.words.settings import section_of, text_of
 from runwatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,9 +23,9 @@ _BESIDE = ("project", "region", "vertex_endpoint", "logging_endpoint")
 def add_vertex(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """The options that name them; `several` where more than one can be named."""
     add = parser.add_argument
-    more = {"action": "append", "default": []} if several else {}
-    add("--vertex-pipeline", metavar="JOB", help="a pipeline of Vertex AI, by id or name", **more)  # type: ignore[arg-type]
-    add("--vertex-training", metavar="JOB", help="a custom job of Vertex AI, by id or name", **more)  # type: ignore[arg-type]
+    more = repeatable(several=several)
+    add("--vertex-pipeline", metavar="JOB", help="a pipeline of Vertex AI, by id or name", **more)
+    add("--vertex-training", metavar="JOB", help="a custom job of Vertex AI, by id or name", **more)
     add("--project", metavar="PROJECT", default="",
         help="its project (GOOGLE_CLOUD_PROJECT, credentials, gcloud's settings)")  # fmt: skip
     add("--region", metavar="REGION", default="", help=f"its region ({REGION})")
@@ -39,20 +41,19 @@ def vertex(options: argparse.Namespace, beside: "Target | None") -> "list[Target
     named = [
         (kind, job)
         for kind in (Kind.VERTEX_PIPELINE, Kind.VERTEX_TRAINING)
-        for job in _listed(getattr(options, kind))
+        for job in listed(getattr(options, kind))
     ]
     given = [name for name in _BESIDE if getattr(options, name)]
     if given and not named:
         option = f"--{given[0].replace('_', '-')}"
         raise UsageError(f"{option} goes with a job of Vertex AI", hint="--vertex-training JOB")
-    found = ""
     targets = []
     for kind, job in named:
         if not job.startswith(("projects/", "https://")):
-            found = found or project(options.project)
-            options.project = found  # a timer has neither this environment nor these settings
+            # Kept for the next, and for a timer, which has neither this environment nor settings.
+            options.project = project(options.project)
         targets.append(Target.of_vertex(
-            kind, job, project=found or options.project, region=options.region or REGION,
+            kind, job, project=options.project, region=options.region or REGION,
             vertex=options.vertex_endpoint, logging=options.logging_endpoint, beside=beside,
         ))  # fmt: skip
     return targets
@@ -86,7 +87,7 @@ def _told(option: str, environment: Mapping[str, str]) -> Iterator[str]:
 def _of_key(path: Path) -> str:
     """The project of a service account's key."""
     try:
-        told = json.loads(_text(path))
+        told = json.loads(text_of(path))
     except ValueError:
         return ""
     return str(told.get("project_id", "")) if isinstance(told, dict) else ""
@@ -94,25 +95,9 @@ def _of_key(path: Path) -> str:
 
 def _of_settings(folder: Path, environment: Mapping[str, str]) -> str:
     """The project of gcloud's active configuration."""
-    from configparser import Error, RawConfigParser
-
-    name = environment.get("CLOUDSDK_ACTIVE_CONFIG_NAME") or _text(folder / "active_config").strip()
+    said = environment.get("CLOUDSDK_ACTIVE_CONFIG_NAME")
+    name = said or text_of(folder / "active_config").strip()
     if not re.fullmatch(r"[\w-]*", name):
         return ""
-    parser = RawConfigParser()
-    try:
-        parser.read_string(_text(folder / "configurations" / f"config_{name or 'default'}"))
-    except Error:
-        return ""
-    return parser.get("core", "project", fallback="")
-
-
-def _listed(named: list[str] | str | None) -> list[str]:
-    return named if isinstance(named, list) else [named] if named else []
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")[: 1 << 20]
-    except OSError:
-        return ""
+    kept = folder / "configurations" / f"config_{name or 'default'}"
+    return section_of(kept, "core").get("project", "")
