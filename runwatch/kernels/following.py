@@ -22,8 +22,6 @@ from runwatch.kernels.layout import (
     F_BESIDE,
     F_BESIDES,
     F_BLANK,
-    F_CHANGED,
-    F_CHANGES,
     F_CONSTANTS,
     F_EXAMPLES,
     F_GATED,
@@ -64,7 +62,6 @@ from runwatch.kernels.layout import (
     NEWCOMER,
     NONE,
     OPEN,
-    P_CHANGED,
     P_CODE,
     P_EPOCH,
     P_HEAD,
@@ -95,18 +92,8 @@ from runwatch.kernels.layout import (
 )
 from runwatch.kernels.matching import fitted, known
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
-from runwatch.kernels.place import all_count, is_beside, moved, said
+from runwatch.kernels.place import all_count, is_beside, moved, note_change, said
 from runwatch.kernels.points import count, put_point, value_of
-
-
-@njit(**PART)
-def _changed(place, w, given):
-    """Note that a writer's row is no longer what its objects say."""
-    if double_at(place + 8 * P_CHANGED) == 0:
-        put_double(place + 8 * P_CHANGED, 1.0)
-        changes = whole_at(given + 8 * F_CHANGES)
-        put_whole(whole_at(given + 8 * F_CHANGED) + 8 * changes, w)
-        put_whole(given + 8 * F_CHANGES, changes + 1)
 
 
 @njit(**PART)
@@ -205,7 +192,7 @@ def follow(first, last, given, matched):
             if notes:
                 break
             put_double(seen_by + 8 * P_TRACE, np.float64(trace))
-            _changed(seen_by, sees, given)
+            note_change(seen_by, sees, given)
         else:
             begin, end = whole_at(row + 8 * POINTS), whole_at(row + 8 * POINTS_END)
             if room and made + end - begin > room:
@@ -239,7 +226,7 @@ def follow(first, last, given, matched):
                 marks = all_marks + 24 * kinds * w
                 if not moved(row, values, place, marks, kinds, room > 0):
                     break
-            _changed(place, w, given)
+            note_change(place, w, given)
             step, epoch = np.trunc(said(row, STEP, values)), said(row, EPOCH, values)
             if step == step and double_at(place + 8 * P_STEP) == step:
                 put_whole(reached + 16 * w, np.int64(step))
@@ -285,7 +272,7 @@ def follow(first, last, given, matched):
             put_double(seen_by + 8 * P_TRACE, 0.0)
             put_double(seen_by + 8 * P_CODE, code)
             if sees != w:
-                _changed(seen_by, sees, given)
+                note_change(seen_by, sees, given)
         deep = whole_at(row + 8 * DEEP)
         if deep == 1:
             speaker = w

@@ -10,12 +10,15 @@ from runwatch.kernels.layout import (
     CLEAR,
     EPOCH,
     EVIDENCE,
+    F_CHANGED,
+    F_CHANGES,
     KIND,
     KNOWN,
     LONG,
     NESTED,
     P_BAR,
     P_BEGAN,
+    P_CHANGED,
     P_EPOCH,
     P_EPOCHS,
     P_NEAR,
@@ -30,7 +33,7 @@ from runwatch.kernels.layout import (
     TOTAL_EPOCHS,
     TRAINING,
 )
-from runwatch.kernels.memory import double_at, put_double, whole_at
+from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
 from runwatch.kernels.points import value_of
 
 
@@ -119,3 +122,13 @@ def is_beside(row, values, place):
     step, last = np.trunc(said(row, STEP, values)), double_at(place + 8 * P_STEP)
     onward = step == step and (last != last or step >= last)
     return near == 2 and onward and whole_at(row + 8 * LONG) != 0
+
+
+@njit(**PART)
+def note_change(place, w, given):
+    """Note that a writer's row is no longer what its objects say."""
+    if double_at(place + 8 * P_CHANGED) == 0:
+        put_double(place + 8 * P_CHANGED, 1.0)
+        changes = whole_at(given + 8 * F_CHANGES)
+        put_whole(whole_at(given + 8 * F_CHANGED) + 8 * changes, w)
+        put_whole(given + 8 * F_CHANGES, changes + 1)
