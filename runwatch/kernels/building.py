@@ -15,7 +15,6 @@ def built(kernels: Iterable[Native]) -> bytes:
     target = machine()
     whole = llvm.parse_assembly("")
     whole.triple = llvm.get_default_triple()
-    names = set()
     for kernel in kernels:
         source = import_module(f"runwatch.kernels.{kernel.module}")
         signature = int64(*[int64] * kernel.arguments)
@@ -26,9 +25,8 @@ def built(kernels: Iterable[Native]) -> bytes:
         if str(function.global_value_type) != kind:
             raise RuntimeError(f"{kernel.name} is compiled to {function.global_value_type}")
         function.name = kernel.name
-        names.add(kernel.name)
         for other in (*part.functions, *part.global_variables):
-            if not other.is_declaration and other.name not in names:
+            if not other.is_declaration and other.name != kernel.name:
                 other.linkage = "internal"
         whole.link_in(part)
     passes = llvm.create_new_module_pass_manager()
