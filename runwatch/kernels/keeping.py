@@ -88,15 +88,17 @@ def _name() -> str:
 
 def _folders() -> Iterator[Path]:
     """Where the code may lie: where numba is told to keep its own, beside the source, or where the
-    user keeps what can be made again."""
+    user keeps what can be made again. A relative XDG_CACHE_HOME is ignored, as the XDG base
+    directory specification asks."""
     if not _sources():
         return
-    if told := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(told)
+    if numbas := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(numbas)
         return
     yield _HERE / "__pycache__"
+    told = Path(os.environ.get("XDG_CACHE_HOME", ""))
     with suppress(RuntimeError):  # a user without a home
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "runwatch"
+        yield (told if told.is_absolute() else Path.home() / ".cache") / "runwatch"
 
 
 def _trusted(folder: Path, name: str) -> bytes:

@@ -114,6 +114,17 @@ def test_an_install_without_sources_keeps_nothing(install: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("told", ["", "cache", "./cache"])
+def test_a_relative_folder_for_caches_is_none(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+    """Else every folder that one works in would get code, and could give some."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", told)
+    monkeypatch.setenv("HOME", "/home/ours")
+    assert "/home/ours/.cache/runwatch" == keeping.places()[-1]
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert "/caches/runwatch" == keeping.places()[-1]
+
+
 def test_what_is_used_stays(cache: Path) -> None:
     """Of many files the one goes that was used least recently, not the one made first."""
     assert keeping.keep(CODE)
