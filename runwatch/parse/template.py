@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from runwatch.parse import numeral
 from runwatch.parse.parts import Blanks, Filling, Fixed, Moment, Part, Slot, Template, all_digits
 from runwatch.parse.probe import Probe
 from runwatch.parse.trace import Context, Outcome
@@ -20,10 +21,6 @@ _STAMP = (
 )
 _NUMBER = rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _TOKENS = re.compile(rb"(?<![\w.@#-])(" + _STAMP + rb")|(?<![\w.@#])(" + _NUMBER + rb")|(\d+)")
-# Behind such a number another value might make another thing of it: a clock, a date, a thousand.
-_UNSAFE = re.compile(rb"[,:]\d|\.|[eE]|[hm] ?\d| days?\b|[-/]\d+[-/]\d")
-_UNSAFE_BEFORE = re.compile(rb"(?:[\d.,]|\d[:,]|\d[-/]\d+[-/])$")
-_UNSAFE_MIDDLE = re.compile(rb"\d[-/]$"), re.compile(rb"[-/]\d")
 _BAR = re.compile(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _PADDING = 2  # blanks in front of a number that may be padding
@@ -134,14 +131,14 @@ class _Lesson:
         changing all at once does not tell."""
         if not self._numbers:
             return {}
-        others = [_other(m.group(), i) for i, m in enumerate(self._numbers)]
+        others = [numeral.other(m.group(), i) for i, m in enumerate(self._numbers)]
         found = self._told_apart(others)
         if found is None:
             return None
-        safe = [m.group(2) is not None and _safe(self._line, m) for m in self._numbers]
+        safe = [m.group(2) is not None and numeral.is_free(self._line, m) for m in self._numbers]
         if any(safe):
             wider = [
-                _wider(m.group(), i) if ok else others[i]
+                numeral.wider(m.group(), i) if ok else others[i]
                 for i, (m, ok) in enumerate(zip(self._numbers, safe, strict=True))
             ]
             if self._told_apart(wider) != found:
@@ -151,7 +148,7 @@ class _Lesson:
         }
 
     def _told_apart(self, texts: list[bytes]) -> list[Roles] | None:
-        if any(map(_alike, self._numbers, texts)):
+        if any(map(numeral.alike, self._numbers, texts)):
             return None
         return self._roles_of(self._numbers, texts)
 
@@ -167,11 +164,11 @@ class _Lesson:
 
     def _roles_alone(self, m: Match) -> tuple[Roles | None, bool]:
         text = m.group()
-        other = _other(text)
-        if _alike(m, other) or (roles := self._role(m, other)) is None:
+        other = numeral.other(text)
+        if numeral.alike(m, other) or (roles := self._role(m, other)) is None:
             return None, False
-        free = m.group(2) is not None and _safe(self._line, m)
-        return roles, free and self._role(m, _wider(text)) == roles
+        free = m.group(2) is not None and numeral.is_free(self._line, m)
+        return roles, free and self._role(m, numeral.wider(text)) == roles
 
     def _role(self, m: Match, text: bytes) -> Roles | None:
         found = self._roles_of([m], [text])
@@ -257,11 +254,6 @@ def _number(m: Match, roles: Roles | None, free: bool, index: int) -> Part:
     return Slot(index) if free and roles is not None else Fixed(text, bytes(len(text)))
 
 
-def _alike(m: Match, text: bytes) -> bool:
-    """Whether another number is the same to a float, so that where it goes cannot be seen."""
-    return float(text) == float(m.group())
-
-
 def _is(output: float | None, value: float) -> bool:
     """Whether an output is a number, as it is or as a count."""
     return output is not None and (output == value or (abs(value) < 2**62 and output == int(value)))
@@ -304,36 +296,3 @@ def _unpad(parts: list[Part]) -> None:
     elif last is not None:
         parts.append(last)
     parts.append(Blanks())
-
-
-def _safe(line: bytes, m: Match) -> bool:
-    """Whether a number of any other width would still be the same kind of thing here."""
-    before = line[: m.start()]
-    if _UNSAFE.match(line, m.end()) or _UNSAFE_BEFORE.search(before[-64:]):
-        return False
-    behind, ahead = _UNSAFE_MIDDLE
-    return not (behind.search(before[-2:]) and ahead.match(line, m.end()))
-
-
-def _other(text: bytes, index: int = 0) -> bytes:
-    """Another number of the same width: digits changed, none leading with 0 that did not. The
-    numbers of a line are changed by their index, so that they can be told apart."""
-    out = bytearray(text)
-    for i, byte in enumerate(text):
-        if 48 <= byte <= 57:
-            digit = (byte - 48 + 3 + index % 5) % 10
-            if digit == 0 and byte != 48:
-                digit = 5 if byte != 53 else 4
-            out[i] = 48 + digit
-    exponent = re.search(rb"[eE][+-]?(\d+)$", text)
-    if exponent:  # a large exponent would make it infinite
-        out[exponent.start(1) :] = text[exponent.start(1) :]
-    return bytes(out)
-
-
-def _wider(text: bytes, index: int = 0) -> bytes:
-    """Another number with a digit more."""
-    other = _other(text, index)
-    first = re.search(rb"\d", other)
-    assert first is not None
-    return other[: first.start()] + b"%d" % (9 - index % 9) + other[first.start() :]

@@ -1,0 +1,48 @@
+"""Numbers as they are written in a line, and others to put in their place."""
+
+import re
+
+Match = re.Match[bytes]
+
+# Behind such a number another value might make another thing of it: a clock, a date, a thousand.
+_UNSAFE = re.compile(rb"[,:]\d|\.|[eE]|[hm] ?\d| days?\b|[-/]\d+[-/]\d")
+_UNSAFE_BEFORE = re.compile(rb"(?:[\d.,]|\d[:,]|\d[-/]\d+[-/])$")
+_UNSAFE_MIDDLE = re.compile(rb"\d[-/]$"), re.compile(rb"[-/]\d")
+
+
+def alike(m: Match, text: bytes) -> bool:
+    """Whether another number is the same to a float, so that where it goes cannot be seen."""
+    return float(text) == float(m.group())
+
+
+def is_free(line: bytes, m: Match) -> bool:
+    """Whether a number of any other width would still be the same kind of thing here."""
+    before = line[: m.start()]
+    if _UNSAFE.match(line, m.end()) or _UNSAFE_BEFORE.search(before[-64:]):
+        return False
+    behind, ahead = _UNSAFE_MIDDLE
+    return not (behind.search(before[-2:]) and ahead.match(line, m.end()))
+
+
+def other(text: bytes, index: int = 0) -> bytes:
+    """Another number of the same width: digits changed, none leading with 0 that did not. The
+    numbers of a line are changed by their index, so that they can be told apart."""
+    out = bytearray(text)
+    for i, byte in enumerate(text):
+        if 48 <= byte <= 57:
+            digit = (byte - 48 + 3 + index % 5) % 10
+            if digit == 0 and byte != 48:
+                digit = 5 if byte != 53 else 4
+            out[i] = 48 + digit
+    exponent = re.search(rb"[eE][+-]?(\d+)$", text)
+    if exponent:  # a large exponent would make it infinite
+        out[exponent.start(1) :] = text[exponent.start(1) :]
+    return bytes(out)
+
+
+def wider(text: bytes, index: int = 0) -> bytes:
+    """Another number with a digit more."""
+    another = other(text, index)
+    first = re.search(rb"\d", another)
+    assert first is not None
+    return another[: first.start()] + b"%d" % (9 - index % 9) + another[first.start() :]
