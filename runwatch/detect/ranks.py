@@ -55,7 +55,7 @@ class Detector:
         for ranks in (self._ranks.get(measure, {}) for measure in MEASURES):
             if len(ranks) < FEW_RANKS:
                 continue
-            latest = max((of["segment"] for of in ranks.values()), default=-1)
+            latest = max(of["segment"] for of in ranks.values())
             speak = {
                 rank: of for rank, of in ranks.items()
                 if of["segment"] == latest and of["records"] >= SPOKE
@@ -88,7 +88,7 @@ class Detector:
 
 
 def _fresh(segment: int) -> dict[str, Any]:
-    return {"segment": segment, "first": None, "last": -1, "records": 0}
+    return {"segment": segment, "first": None, "last": NOTHING, "records": 0}
 
 
 def _take(ranks: dict[str, dict[str, Any]], stream: str, groups: Groups) -> None:

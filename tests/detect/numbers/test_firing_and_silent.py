@@ -137,6 +137,10 @@ FIRES = {
     "ranks": [
         (spoken([200, 200, 50, 200]), [("rank_silent", "medium", "open", 199)]),
         (spoken([2000, 2000, 600, 2000], every=10), [("rank_silent", "medium", "open", 239)]),
+        (
+            [replace(one, step=(one.step or 0) - 300) for one in spoken([200, 200, 50, 200])],
+            [("rank_silent", "medium", "open", 199)],
+        ),
     ],
     "nonfinite": [
         (losses([2.0, 1.9, NAN, NAN]), [("nan_loss", "critical", "open", 3)]),
