@@ -21,7 +21,8 @@ def culprit(
     """Who failed first: the rank and "", or None and "undetermined: why".
 
     `same` are incidents of the same fault; those of other streams came at the same time where
-    no clock says otherwise. `others` may name the rank where the first line does not.
+    no clock says otherwise. `others`, these among them, may name the rank where the first line does
+    not.
     """
     hit = incident.first
     if hit.kind == "nccl_timeout":
@@ -39,7 +40,7 @@ def culprit(
         return hit.rank, ""
     if (task := _task(hit, streams)) is not None:
         return task, ""
-    if (rank := _sole(hit, [*same, *others], streams)) is not None:
+    if (rank := _sole(hit, others, streams)) is not None:
         return rank, ""
     if why := _nobodys(hit):
         return None, f"undetermined: {why}"
