@@ -42,8 +42,8 @@ class Detector:
         groups = columns.groups.get("lr")
         if groups is None:
             return
-        for _, slot, key, segment, _ in run(follow, self._tracks, groups):
-            if (resumed := _resumed(self._tracks[slot], groups, key, segment)) is not None:
+        for _, slot, key, segment, row in run(follow, self._tracks, groups):
+            if (resumed := _resumed(self._tracks[slot], groups, row)) is not None:
                 self._resumed[key] = [*self._resumed.get(key, ()), resumed][-_KEPT:]
             self._tracks[slot] = self._tracks.fresh(segment=segment)
 
@@ -78,10 +78,8 @@ class Detector:
         self._resumed = state["resumed"]
 
 
-def _resumed(track: Any, groups: Groups, key: str, segment: int) -> dict[str, Any] | None:
+def _resumed(track: Any, groups: Groups, row: int) -> dict[str, Any] | None:
     """The first rate of a restarted run, where it is far above that of the same step before."""
-    begins = zip(groups.keys, groups.segments.tolist(), groups.begins.tolist(), strict=False)
-    row = next(begin for k, s, begin in begins if (k, s) == (key, segment))
     line, time, step, _, value = (a[row].item() for a in groups.arrays)
     n = min(track.tail_n, TAIL)
     known = [(track.tail_at[i], track.tail_value[i]) for i in range(n) if track.tail_value[i] > 0.0]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from runwatch.column import numbers
 from runwatch.detect.arrange import NO_RANK, Arrangement, Floats, Ints, Room, arranged
-from runwatch.kernels.run import Kernel, Run
+from runwatch.kernels.run import SEGMENT, Kernel, Run
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
 
@@ -129,8 +129,8 @@ def run(
     kernel: Kernel, tracks: Tracks, groups: Groups, more: Any = 0, *, unless: tuple[str, ...] = (),
 ) -> Iterator[tuple[int, int, str, int, int]]:  # fmt: skip
     """Let a kernel go over series; gives each event's code, slot, key and segment of the series
-    where it happened, and the row of `groups.arrays` (not of SEGMENT). Metrics with one of the
-    words of `unless` are passed by."""
+    where it happened, and its row of `groups.arrays`, of SEGMENT the first of the series. Metrics
+    with one of the words of `unless` are passed by."""
     slots = [
         -1
         if unless and any(word in metric.lower() for word in unless)
@@ -141,7 +141,8 @@ def run(
     ]
     passed = Run(kernel, tracks, groups, slots, more)
     for code, i, row in passed:
-        yield code, slots[i], groups.keys[i], int(groups.segments[i]), row
+        at = int(groups.begins[i]) if code == SEGMENT else row
+        yield code, slots[i], groups.keys[i], int(groups.segments[i]), at
 
 
 def place(key: str, line: int, step: int, time: int) -> dict[str, Any]:
