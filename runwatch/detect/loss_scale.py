@@ -1,9 +1,10 @@
 """An fp16 loss scale that collapses."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from runwatch.detect.arrange import Ints
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Severity, State
@@ -54,7 +55,7 @@ class Detector:
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        course = self._went_on(columns)
+        self._note_begin(columns)
         groups = columns.groups.get("loss_scale")
         if groups is not None:
             passed = run(follow, self._scales, groups)
@@ -65,45 +66,46 @@ class Detector:
                 line, time, step = (int(c[row]) for c in groups.arrays[:3])
                 at, seen = place(key, line, step, time), self._scales[slot].seen - 1
                 self._take(key, segment, float(groups.arrays[4][row]), at, seen=seen)
-        for key, track in self._tracks.items():
-            if track["fall"] is not None and key in self._scales.slots:
-                seen = self._scales[self._scales.slots[key]].seen
-                self._hold(track, seen - track["fall"]["seen"] - 1)
-        key = batch.stream.name + "\0told"
-        for segment, value, at in _sentences(batch):
-            self._since(key, course, at["line"])
-            self._take(key, segment, value, at, told=True)
-        self._since(key, course, None)
+            for key in groups.keys:
+                track = self._tracks.get(key)
+                if track is not None and track["fall"] is not None:
+                    seen = self._scales[self._scales.slots[key]].seen
+                    self._hold(track, seen - track["fall"]["seen"] - 1)
+        key, sentences = batch.stream.name + "\0told", _sentences(batch)
+        if sentences or key in self._tracks:
+            course = _Course.of(columns)
+            for segment, value, at in sentences:
+                self._since(key, course, at["line"])
+                self._take(key, segment, value, at, told=True)
+            self._since(key, course, None)
 
-    def _went_on(self, columns: Columns) -> dict[str, Any]:
-        """The losses of a stream in this batch: their lines and steps, in order."""
+    def _note_begin(self, columns: Columns) -> None:
+        """Remember with which step each segment of a stream began."""
         groups = columns.groups.get("loss")
         if groups is None:
-            return {"lines": [], "steps": []}
+            return
         line, _, step, _, _ = groups.arrays
         began = self._began.setdefault(columns.stream.name, {})
-        for i in np.argsort(groups.arrays[0][groups.begins[:-1]]).tolist():
+        for i in np.argsort(line[groups.begins[:-1]]).tolist():
             segment, first = str(int(groups.segments[i])), int(step[groups.begins[i]])
             if first != NOTHING:
                 began.setdefault(segment, first)
         for old in list(began)[:-_SEGMENTS]:
             del began[old]
-        order = np.argsort(line, kind="stable")
-        return {"lines": line[order], "steps": step[order]}
 
-    def _since(self, key: str, course: dict[str, Any], line: int | None) -> None:
+    def _since(self, key: str, course: "_Course", line: int | None) -> None:
         """Losses were reported up to a line (to the end where it is None) since the last fall."""
         track = self._tracks.get(key)
         fall = track["fall"] if track is not None else None
-        if track is None or fall is None or not len(course["lines"]):
+        if track is None or fall is None:
             return
-        end = len(course["lines"]) if line is None else np.searchsorted(course["lines"], line)
-        begin = np.searchsorted(course["lines"], fall["after"], side="right")
+        end = len(course.lines) if line is None else np.searchsorted(course.lines, line)
+        begin = np.searchsorted(course.lines, fall["after"], side="right")
         if end <= begin:
             return
-        fall["after"] = int(course["lines"][end - 1])
+        fall["after"] = int(course.lines[end - 1])
         fall["records"] += int(end - begin)
-        step, at = int(course["steps"][begin:end].max()), fall["step"]
+        step, at = int(course.steps[begin:end].max()), fall["step"]
         ahead = 0 if step == NOTHING or at is None else step - at
         self._hold(track, max(ahead, fall["records"]))
 
@@ -186,6 +188,23 @@ class Detector:
         began = self._began.get(at["stream"], {}).get(str(segment))
         restarted = segment > 0 and began is not None and step - began <= EARLY
         return bool(step <= EARLY or restarted)
+
+
+class _Course(NamedTuple):
+    """The losses of a stream in a batch: their lines and steps, in order."""
+
+    lines: Ints
+    steps: Ints
+
+    @classmethod
+    def of(cls, columns: Columns) -> "_Course":
+        """Those of one batch."""
+        groups = columns.groups.get("loss")
+        if groups is None:
+            return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        line, _, step, _, _ = groups.arrays
+        order = np.argsort(line, kind="stable")
+        return cls(line[order], step[order])
 
 
 def _fresh() -> dict[str, Any]:
