@@ -248,6 +248,23 @@ def near(hits: list[int], excursion: int) -> bool:
     return any(-5 <= hit - excursion <= 20 for hit in hits)
 
 
+def show(
+    name: str,
+    calls: list[list[int]],
+    hits: dict[str, list[int]],
+    told: list[list[int | None]],
+    steps: int,
+) -> int:
+    """Print a rule's row: `calls` are its false alarms by run, `hits` its alarms on bumpy runs, and
+    `told` its latencies by fault. The number of excursions that it caught."""
+    marks = [(run, mark) for run in EXCURSIONS for mark in EXCURSIONS[run]]
+    caught = sum(near(hits[run], mark) for run, mark in marks)
+    cells = [f"{1e5 * sum(map(len, calls)) / steps:.1f}", f"{sum(map(bool, calls))}/{len(calls)}"]
+    cells += [f"{caught}/{len(marks)}", *map(share, told)]
+    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    return caught
+
+
 def main(folder: Path) -> int:
     """Print the table; 0 where our targets are met."""
     curves = {
@@ -262,24 +279,15 @@ def main(folder: Path) -> int:
     print(f"{steps:,} calm steps, {bumps} excursions, {TRIALS} injections each\n")
     print("| rule | " + " | ".join(heads) + " |\n|" + "---|" * (len(heads) + 1))
     for name, rule in PUBLISHED.items():
-        fires = [int(rule(x)[WARM:].sum()) for x in calm.values()]
+        calls = [np.flatnonzero(rule(x)[WARM:]).tolist() for x in calm.values()]
         hits = {run: np.flatnonzero(rule(curves[run])).tolist() for run in EXCURSIONS}
-        caught = sum(near(hits[run], mark) for run in EXCURSIONS for mark in EXCURSIONS[run])
-        cells = [f"{1e5 * sum(fires) / steps:.1f}", f"{sum(map(bool, fires))}/{len(calm)}"]
-        cells += [f"{caught}/{bumps}"]
-        cells += [share([latency(rule, y) for y in trials[fault]]) for fault in FAULTS]
-        print(f"| {name} | " + " | ".join(cells) + " |")
+        told = [[latency(rule, y) for y in trials[fault]] for fault in FAULTS]
+        show(name, calls, hits, told, steps)
     for word in NAMED:
         calls = [[at for at in spells(word, x) if at >= WARM] for x in calm.values()]
         hits = {run: spells(word, curves[run]) for run in EXCURSIONS}
-        caught = sum(near(hits[run], mark) for run in EXCURSIONS for mark in EXCURSIONS[run])
-        cells = [
-            f"{1e5 * sum(map(len, calls)) / steps:.1f}",
-            f"{sum(map(bool, calls))}/{len(calm)}",
-        ]
-        cells += [f"{caught}/{bumps}"]
-        cells += [share([our_latency(y, word) for y in trials[fault]]) for fault in FAULTS]
-        print(f"| runwatch --rule {word} | " + " | ".join(cells) + " |", flush=True)
+        told = [[our_latency(y, word) for y in trials[fault]] for fault in FAULTS]
+        show(f"runwatch --rule {word}", calls, hits, told, steps)
     return _ours(curves, calm, steps, bumps, trials)
 
 
@@ -291,15 +299,13 @@ def _ours(
     trials: dict[str, list[Floats]],
 ) -> int:
     late = [[f for f in live(x) if (f.step or 0) >= WARM] for x in calm.values()]
+    calls = [[f.line for f in found] for found in late]
     healed = {
         run: [f.step or 0 for f in ours(curves[run]) if f.kind == "loss_spike_recovered"]
         for run in EXCURSIONS
     }
-    caught = sum(near(healed[run], mark) for run in EXCURSIONS for mark in EXCURSIONS[run])
     told = {fault: [our_latency(y) for y in trials[fault]] for fault in FAULTS}
-    cells = [f"{1e5 * sum(map(len, late)) / steps:.1f}", f"{sum(map(bool, late))}/{len(calm)}"]
-    cells += [f"{caught}/{bumps}", *(share(found) for found in told.values())]
-    print("| **runwatch spike** | " + " | ".join(cells) + " |")
+    caught = show("**runwatch spike**", calls, healed, list(told.values()), steps)
     loud = sum(f.severity.weight >= 2 for found in late for f in found)
     others = {run: len(ours(curves[run])) - len(EXCURSIONS[run]) for run in EXCURSIONS}
     print(f"\nrunwatch, high severity on calm steps, also if withdrawn later: {loud}")
