@@ -6,9 +6,10 @@ import numpy as np
 
 from runwatch.detect.note import notes
 from runwatch.detect.series import Columns
-from runwatch.detect.signatures import catalog, masked
+from runwatch.detect.signatures import catalog
 from runwatch.records import Batch
 
+_SIGNATURE = "evaluating"
 _TRAINING = ("loss", "lr", "grad_norm", "loss_scale")
 
 
@@ -20,10 +21,11 @@ class Evaluating:
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
-        name, words = batch.stream.name, catalog().signatures["evaluating"]
+        name, known = batch.stream.name, catalog()
         for note in notes(batch.lines):
-            shape = masked(note.raw)
-            if any(f in shape for f in words.fragments) and words.match(note.raw) is not None:
+            if _SIGNATURE not in known.candidates(note.raw):
+                continue
+            if known.signatures[_SIGNATURE].match(note.raw) is not None:
                 self._announced[name] = max(note.line, self._announced.get(name, 0))
         if name in self._announced and self._announced[name] < _trained(columns):
             del self._announced[name]

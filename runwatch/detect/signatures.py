@@ -122,7 +122,8 @@ class Catalog:
         found = self._match(line, line)
         return found or (self._match(text, line) if text and text != line else None)
 
-    def _match(self, text: str, line: str) -> tuple[Signature, dict[str, str]] | None:
+    def candidates(self, text: str) -> tuple[str, ...]:
+        """The signatures of which a fragment stands in this text, the strongest first."""
         shape = masked(text)
         names = self._shapes.get(shape)
         if names is None:
@@ -130,7 +131,10 @@ class Catalog:
                 self._shapes.clear()
             names = tuple(dict.fromkeys(n for f, n in self._by_fragment if f in shape))
             self._shapes[shape] = names
-        for name in names:
+        return names
+
+    def _match(self, text: str, line: str) -> tuple[Signature, dict[str, str]] | None:
+        for name in self.candidates(text):
             told = self.signatures[name].match(text, line)
             if told is not None:
                 return None if self._speech.search(text) else (self.signatures[name], told)
