@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -60,6 +61,22 @@ class Endpoint(ThreadingHTTPServer):
 
     def handle_error(self, *about: Any) -> None:
         """A client that went away is what is tested."""
+
+
+@contextmanager
+def endpoints() -> Iterator[Callable[[Answer], Endpoint]]:
+    """Starts endpoints that answer as they are told; afterwards they are gone."""
+    made: list[Endpoint] = []
+
+    def start(answer: Answer) -> Endpoint:
+        made.append(Endpoint(answer))
+        return made[-1]
+
+    try:
+        yield start
+    finally:
+        for endpoint in made:
+            endpoint.close()
 
 
 def completion(text: Any) -> bytes:

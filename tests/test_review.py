@@ -14,6 +14,7 @@ from tests.endpoint import (
     Endpoint,
     completion,
     drips,
+    endpoints,
     gives,
     hangs,
     hangs_up,
@@ -27,16 +28,8 @@ Start = Callable[[Answer], Endpoint]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts endpoints; they are gone afterwards."""
-    made: list[Endpoint] = []
-
-    def starting(answer: Answer) -> Endpoint:
-        made.append(Endpoint(answer))
-        return made[-1]
-
-    yield starting
-    for endpoint in made:
-        endpoint.close()
+    with endpoints() as start:
+        yield start
 
 
 def asked(endpoint: Endpoint, patience: float = 20.0) -> Review:

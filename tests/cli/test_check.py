@@ -14,7 +14,7 @@ import pytest
 from runwatch.cli import main
 from runwatch.store import Store
 from tests.crontab import crontab, listed
-from tests.endpoint import Answer, Endpoint, gives, says
+from tests.endpoint import Answer, Endpoint, endpoints, gives, says
 from tests.ingest.server import Server
 from tests.judge.logs import healthy, lines, write
 
@@ -45,18 +45,16 @@ def check(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, dict[s
 @pytest.fixture
 def reviewer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts an endpoint that the environment names."""
-    made: list[Endpoint] = []
+    with endpoints() as start:
 
-    def starting(answer: Answer) -> Endpoint:
-        made.append(Endpoint(answer))
-        monkeypatch.setenv("LLM_BASE_URL", made[-1].url)
-        monkeypatch.setenv("LLM_MODEL", "judge-1")
-        monkeypatch.setenv("LLM_API_KEY", "sk-very-secret-0123456789")
-        return made[-1]
+        def starting(answer: Answer) -> Endpoint:
+            endpoint = start(answer)
+            monkeypatch.setenv("LLM_BASE_URL", endpoint.url)
+            monkeypatch.setenv("LLM_MODEL", "judge-1")
+            monkeypatch.setenv("LLM_API_KEY", "sk-very-secret-0123456789")
+            return endpoint
 
-    yield starting
-    for endpoint in made:
-        endpoint.close()
+        yield starting
 
 
 Check = Callable[..., tuple[int, dict[str, Any]]]
@@ -234,21 +232,6 @@ def test_a_run_that_another_program_keeps_is_left_to_it(
 
 
 # Out of reach
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """An SSH server that the settings of a home of our own call `gpu-box`."""
-    pytest.importorskip("asyncssh")
-    folder = tmp_path / "server"
-    folder.mkdir()
-    made = Server(folder)
-    made.start()
-    (tmp_path / ".ssh").mkdir(mode=0o700)
-    (tmp_path / ".ssh" / "config").write_text(made.config.read_text())
-    monkeypatch.setenv("HOME", str(tmp_path))
-    yield made
-    made.kill()
 
 
 def test_another_host_up_down_and_up_again(check: Check, server: Server, place: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runwatch.cli import main
-from tests.endpoint import Answer, Endpoint, gives, hangs
+from tests.endpoint import Answer, Endpoint, endpoints, gives, hangs
 from tests.monitor.live import steps
 
 pytest.importorskip("apprise")
@@ -18,16 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # appr
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Answer], Endpoint]]:
-    """Starts servers that answer as they are told."""
-    made: list[Endpoint] = []
-
-    def one(answer: Answer) -> Endpoint:
-        made.append(Endpoint(answer))
-        return made[-1]
-
-    yield one
-    for endpoint in made:
-        endpoint.close()
+    with endpoints() as serve:
+        yield serve
 
 
 def look(tmp_path: Path, *urls: str) -> int:

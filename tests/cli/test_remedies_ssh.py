@@ -19,20 +19,6 @@ Pair = Callable[..., tuple[Training, Watcher]]
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server that the settings of a home of our own call `gpu-box`."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    made = Server(folder)
-    made.start()
-    (tmp_path / ".ssh").mkdir(mode=0o700)
-    (tmp_path / ".ssh" / "config").write_text(made.config.read_text())
-    monkeypatch.setenv("HOME", str(tmp_path))
-    yield made
-    made.kill()
-
-
-@pytest.fixture
 def there(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     """A training in a folder that a shell would stumble over, with a variable of the same kind,
     and a watcher that reaches it through the server."""

@@ -7,6 +7,8 @@ import pty
 import select
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -310,24 +312,21 @@ def test_a_pipe_is_passed_through(tmp_path: Path) -> None:
     assert b"Terminal state:   SUCCEEDED" in done.stderr
 
 
-def test_on_a_terminal_there_is_a_live_view_that_q_ends(tmp_path: Path) -> None:
-    """A block with the step and the loss; p pauses it, q leaves it, and the summary stays."""
-    log = tmp_path / "train.log"
-    log.write_text("\n".join(steps(1, 50)) + "\n")
+@contextmanager
+def on_a_terminal(
+    *words: str, cwd: Path | None = None, **environment: str
+) -> Iterator[tuple[int, bytearray]]:
+    """`runwatch watch` on a terminal of ours, which is read to its end, with code 0; and a place
+    for what was seen."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "runwatch", "watch", str(log), "--out-dir", str(tmp_path)],
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        env={**os.environ, "COLUMNS": "100", "LINES": "40", "TERM": "xterm"},
+        [sys.executable, "-m", "runwatch", "watch", *words],
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=cwd,
+        env={**os.environ, **environment},
     )  # fmt: skip
     os.close(theirs)
-    seen = b""
     try:
-        for wanted, key in ((b"Step 50/100", b"p"), (b"paused", b"q"), (b"Decision:", b"")):
-            while wanted not in seen and (piece := _read(ours)):
-                seen += piece
-            assert wanted in seen, seen.decode("utf-8", "replace")
-            os.write(ours, key)
+        yield ours, bytearray()
         while _read(ours):
             pass
         assert 0 == process.wait(60)
@@ -335,6 +334,24 @@ def test_on_a_terminal_there_is_a_live_view_that_q_ends(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         os.close(ours)
+
+
+def read_until(wanted: bytes, terminal: int, seen: bytearray) -> None:
+    """Add to what was seen until it is there."""
+    while wanted not in seen and (piece := _read(terminal)):
+        seen += piece
+    assert wanted in seen, seen.decode("utf-8", "replace")
+
+
+def test_on_a_terminal_there_is_a_live_view_that_q_ends(tmp_path: Path) -> None:
+    """A block with the step and the loss; p pauses it, q leaves it, and the summary stays."""
+    log = tmp_path / "train.log"
+    log.write_text("\n".join(steps(1, 50)) + "\n")
+    words = [str(log), "--out-dir", str(tmp_path)]
+    with on_a_terminal(*words, COLUMNS="100", LINES="40", TERM="xterm") as (ours, seen):
+        for wanted, key in ((b"Step 50/100", b"p"), (b"paused", b"q"), (b"Decision:", b"")):
+            read_until(wanted, ours, seen)
+            os.write(ours, key)
     assert (tmp_path / "babysit-training.json").exists()
 
 
@@ -343,56 +360,22 @@ def test_a_run_that_has_ended_says_so_beside_those_that_go_on(tmp_path: Path) ->
     over, on = tmp_path / "over.log", tmp_path / "on.log"
     over.write_text("\n".join([*steps(1, 100), "Training finished"]) + "\n")
     on.write_text("\n".join(steps(1, 50)) + "\n")
-    ours, theirs = pty.openpty()
-    words = ["watch", str(over), str(on), "--interval", "0.3", "--out-dir", str(tmp_path)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "runwatch", *words],
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        env={**os.environ, "COLUMNS": "160", "LINES": "40", "TERM": "xterm"},
-    )  # fmt: skip
-    os.close(theirs)
-    seen = b""
-    try:
+    words = [str(over), str(on), "--interval", "0.3", "--out-dir", str(tmp_path)]
+    with on_a_terminal(*words, COLUMNS="160", LINES="40", TERM="xterm") as (ours, seen):
         for wanted, key in ((b"SUCCEEDED, GO", b""), (b"stopped watching: the", b"q")):
-            while wanted not in seen and (piece := _read(ours)):
-                seen += piece
-            assert wanted in seen, seen.decode("utf-8", "replace")
+            read_until(wanted, ours, seen)
             os.write(ours, key)
-        while _read(ours):
-            pass
-        assert 0 == process.wait(60)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
 
 
 def test_without_a_target_a_person_is_asked(tmp_path: Path) -> None:
     """What grows here is offered, and a number chooses it."""
     (tmp_path / "train.log").write_text("\n".join(steps(1, 100)) + "\n")
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "runwatch", "watch", "--once"],
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    os.close(theirs)
-    seen = b""
-    try:
-        while b"to leave: " not in seen and (piece := _read(ours)):
-            seen += piece
+    with on_a_terminal("--once", cwd=tmp_path, PYTHONPATH=str(ROOT)) as (ours, seen):
+        read_until(b"to leave: ", ours, seen)
         offered = [line for line in seen.splitlines() if b"train.log  (written" in line]
         assert offered, seen
         os.write(ours, offered[0].split()[0] + b"\n")
-        while b"Decision:" not in seen and (piece := _read(ours)):
-            seen += piece
-        while _read(ours):
-            pass
-        assert 0 == process.wait(60)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
+        read_until(b"Decision:", ours, seen)
     assert b"Target:           train.log" in seen
 
 

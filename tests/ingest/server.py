@@ -6,7 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -80,6 +80,25 @@ class Server:
         assert self._sshd.stderr is not None
         self._sshd.stderr.close()
         self._sshd = None
+
+
+@contextlib.contextmanager
+def at_home(home: Path, monkeypatch: pytest.MonkeyPatch, *settings: str) -> Iterator[Server]:
+    """A running server that the settings of a home of our own call `gpu-box`; with more settings
+    of its own, a line each."""
+    folder = home / "server"
+    folder.mkdir()
+    server = Server(folder)
+    with (folder / "sshd_config").open("a") as config:
+        config.writelines(f"{line}\n" for line in settings)
+    server.start()
+    (home / ".ssh").mkdir(mode=0o700)
+    (home / ".ssh" / "config").write_text(server.config.read_text())
+    monkeypatch.setenv("HOME", str(home))
+    try:
+        yield server
+    finally:
+        server.kill()
 
 
 async def _at_once(seconds: float) -> None:

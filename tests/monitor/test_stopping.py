@@ -14,7 +14,7 @@ from runwatch.errors import UsageError
 from runwatch.owner import Owner
 from runwatch.stopping import act, check_order, end_session
 from runwatch.target import Target
-from tests.ingest.server import Server
+from tests.ingest.server import at_home
 
 PATIENCE = 30.0
 # Says that it is ready, then waits; a second process of its group, a third in a session of its own.
@@ -89,22 +89,15 @@ def test_the_session_on_another_host_is_ended(
     """Over a real SSH server, found by what it writes or by its id; a host that does not answer is
     told, and nothing is ended."""
     pytest.importorskip("asyncssh")
-    folder = tmp_path / "server"
-    folder.mkdir()
-    server = Server(folder)
-    server.start()
-    (tmp_path / ".ssh").mkdir(mode=0o700)
-    (tmp_path / ".ssh" / "config").write_text(server.config.read_text())
-    monkeypatch.setenv("HOME", str(tmp_path))
     child = start()
     others = family(tmp_path / "train.log")
     place = tmp_path if named == "folder" else tmp_path / "train.log"
     target = Target.parse(f"gpu-box:{place}")
     target = Target.of_pid(child.pid, "gpu-box") if named == "pid" else target
-    done, told = act("kill", target, {})
-    assert (True, f"ended process {child.pid} ") == (done, told.partition("(")[0]), told
-    assert [False] * 3 == [lives(pid) for pid in (child.pid, *others)]
-    server.kill()
+    with at_home(tmp_path, monkeypatch):
+        done, told = act("kill", target, {})
+        assert (True, f"ended process {child.pid} ") == (done, told.partition("(")[0]), told
+        assert [False] * 3 == [lives(pid) for pid in (child.pid, *others)]
     done, told = act("kill", target, {})
     assert (False, "nothing was ended") == (done, told.partition(":")[0])
 

@@ -109,6 +109,14 @@ def steps(first: int, last: int, loss: float = 2.0) -> list[str]:
     return [f"step {i}/1000 | loss {loss} | lr 1e-4" for i in range(first, last + 1)]
 
 
+def running(process: Trainer, *lines: str) -> Bench:
+    """A watch whose baseline is behind it."""
+    bench = Bench(process)
+    bench.say(*(lines or steps(1, 50)))
+    bench.baseline()
+    return bench
+
+
 def of(kind: type, events: list[Event]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
@@ -221,9 +229,7 @@ def test_a_finding_that_is_overcome_is_told_as_changed() -> None:
 def test_a_clean_exit_is_success() -> None:
     """Also where the log has no closing words, if the exit code is known."""
     process = Trainer()
-    bench = Bench(process)
-    bench.say(*steps(1, 50))
-    bench.baseline()
+    bench = running(process)
     process.dies(code=0)
     (ended,) = of(Ended, bench.after(5))
     assert ("SUCCEEDED", "GO") == (ended.summary["terminal_state"], ended.summary["decision"])
@@ -232,9 +238,7 @@ def test_a_clean_exit_is_success() -> None:
 def test_a_process_that_may_have_finished_is_not_started_again() -> None:
     """Gone without a word and without an announced end: a person has to look."""
     process = Trainer()
-    bench = Bench(process)
-    bench.say(*(f"step {i} | loss 2.0" for i in range(1, 50)))
-    bench.baseline()
+    bench = running(process, *(f"step {i} | loss 2.0" for i in range(1, 50)))
     process.dies()
     events = bench.after(5)
     assert [] == process.done
@@ -247,9 +251,7 @@ def test_a_process_that_may_have_finished_is_not_started_again() -> None:
 def test_a_crash_is_answered_three_times_and_no_more() -> None:
     """Each announced before it is done; the fourth time a person is asked."""
     process = Trainer()
-    bench = Bench(process)
-    bench.say(*steps(1, 50))
-    bench.baseline()
+    bench = running(process)
     events: list[Event] = []
     for _ in range(4):
         process.dies(code=1)
@@ -267,9 +269,7 @@ def test_a_crash_is_answered_three_times_and_no_more() -> None:
 def test_progress_beyond_the_failure_restores_the_budget() -> None:
     """A run that comes a bit further each time is helped each time."""
     process = Trainer()
-    bench = Bench(process)
-    bench.say(*steps(1, 50))
-    bench.baseline()
+    bench = running(process)
     for i in range(6):
         process.dies(code=1)
         bench.after(3)
@@ -305,9 +305,7 @@ def test_a_stall_is_told_by_the_pace_that_reports_had_when_silence_began() -> No
 def test_nothing_else_is_done_while_something_is_under_way() -> None:
     """Another host may take its time: one try is one, and it counts from when it is over."""
     process = Trainer(slow=True)
-    bench = Bench(process)
-    bench.say(*steps(1, 50))
-    bench.baseline()
+    bench = running(process)
     process.dies("gone", 1)
     events = bench.after(20)
     assert (1, 0) == (len(of(Acting, events)), len(of(Acted, events)))
@@ -320,9 +318,7 @@ def test_nothing_else_is_done_while_something_is_under_way() -> None:
 def test_who_leaves_does_not_wait_for_what_is_under_way() -> None:
     """It is kept as begun; nobody knows what comes of it."""
     process = Trainer(slow=True)
-    bench = Bench(process)
-    bench.say(*steps(1, 50))
-    bench.baseline()
+    bench = running(process)
     process.dies("gone", 1)
     bench.after(5)
     acted, ended = bench.watch.finish("interrupted")
@@ -345,9 +341,7 @@ def test_a_cancelled_run_is_not_left_before_it_is_ended() -> None:
 def test_a_zombie_is_ended_and_started_again() -> None:
     """It will never write again."""
     process = Trainer()
-    bench = Bench(process)
-    bench.say(*steps(1, 50))
-    bench.baseline()
+    bench = running(process)
     process.dies("zombie")
     events = bench.after(3)
     assert ["end", "python train.py"] == process.done
