@@ -37,10 +37,14 @@ def stand_in(connection: DuckDBPyConnection) -> None:
 
 def put(connection: DuckDBPyConnection, run: str, told: Sequence[Mapping[str, Any]]) -> None:
     """Write actions of a run, each in place of one of the same kind and time: what came of it may
-    be known later only."""
-    if told:
-        lay_out(connection)
+    be known later only. What is there as it is told is left alone."""
+    if not told:
+        return
+    lay_out(connection)
+    kept = of(connection, run)
     for one in told:
+        if one in kept:
+            continue
         connection.execute(
             "DELETE FROM stored_rows.actions WHERE run = ? AND time = ?::TIMESTAMPTZ AND kind = ?",
             [run, one["at"], one["kind"]],

@@ -48,6 +48,16 @@ def test_an_outcome_that_became_known_later_is_no_second_action(store: Store) ->
             "outcome": "started as process 7; went on past step 30"} == row  # fmt: skip
 
 
+def test_what_is_there_already_is_left_alone(store: Store) -> None:
+    """Every flush tells all that was done; its rows are not written anew."""
+    rows = "SELECT rowid FROM stored_rows.actions ORDER BY time"
+    flush(store, action(), fresh=True)
+    for _ in range(2):
+        flush(store, action(), action(at=AT.replace("12:", "13:")))
+    with duckdb.connect(str(store.path), read_only=True) as opened:
+        assert [(0,), (1,)] == opened.execute(rows).fetchall()
+
+
 def test_what_was_done_outlives_a_fresh_reading(store: Store) -> None:
     """The rows of the log are replaced, what was done about the training is not."""
     flush(store, action(), fresh=True)
