@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from glob import glob
 from typing import Any
 
-from runwatch.elsewhere import Distant, Elsewhere
+from runwatch.elsewhere import FAR, Distant, Elsewhere
 from runwatch.errors import RunwatchError
 from runwatch.ingest import gpu
 from runwatch.ingest.following import Following
@@ -14,7 +14,6 @@ from runwatch.repair import Local
 from runwatch.target import SERVICES, Kind, Target
 from runwatch.vitals import Gpu
 
-FAR = 5.0  # seconds between looks
 SOON = 0.05  # seconds between looks for what the source has not found yet
 GLANCE = 0.5  # seconds that one look at the GPUs may take
 Look = Callable[[], Awaitable[list[gpu.Reading]]]

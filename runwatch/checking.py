@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,25 +112,23 @@ class Checking:
 
     def _look(self) -> tuple[Look, list[str]]:
         """The run as it is now, read from the target or from the log beside it."""
-        store = self._history()
+        wanted, instead = self.wanted, self.wanted.instead
+        read = partial(
+            look, store=self._history(), clock=self._clock, formats=wanted.formats,
+            lost=self._lose, rules=wanted.rules,
+        )  # fmt: skip
         try:
-            return look(
-                self.target, store, self._clock, self.wanted.formats, self._lose, self.wanted.rules
-            ), []
+            return read(self.target), []
         except (UnreachableError, InputError) as error:
-            instead = self.wanted.instead
             if instead is None:
                 raise
             note = f"{error}; {instead}"
         try:
-            seen = look(
-                instead, store, self._clock, self.wanted.formats, self._lose, self.wanted.rules
-            )
+            return read(instead), [f"{note} was read instead"]
         except RunwatchError as error:
             raise UnreachableError(
                 f"{note} could not be read either: {error}", hint=error.hint
             ) from error
-        return seen, [f"{note} was read instead"]
 
     def _history(self) -> "Store | None":
         """The history to write what is read, or only to read where a watcher keeps the run."""
@@ -298,5 +297,4 @@ def address_of(target: Target, pages: str = PAGES) -> str:
         return vertex_page(target.path)
     if target.kind is Kind.MLFLOW:
         return f"run {target.path} at {target.service}"
-    local = target.kind in FILES
-    return os.path.abspath(target.path) if local else str(target)
+    return os.path.abspath(target.path) if target.kind in FILES else str(target)

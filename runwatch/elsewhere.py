@@ -19,7 +19,7 @@ from runwatch.judgement import Ending
 from runwatch.origin import Origin, begun, origin_of, starting
 from runwatch.remedy import CANCEL, CLEAR, RESTART, REVIVE, Remedy
 from runwatch.repair import in_thread, run
-from runwatch.termination import GRACE, ending, outcome, survivors
+from runwatch.termination import end_there, outcome
 
 FAR = 5.0  # seconds between looks
 _SEARCH, _RARELY = 2.0, 60.0  # the same for whoever writes the log, at first and in the end
@@ -163,9 +163,8 @@ class Distant(Elsewhere):
         if self.seen is None:
             return "no process is known"
         family = await self._processes.family(self.seen.pid)
-        left = survivors(await host.run(ending(self.seen, family), patience=GRACE + 20))
-        self.seen = await self._processes.look(self.seen)
-        return outcome(self.seen.pid, [self.seen.pid, *left] if self.seen.alive else left)
+        self.seen, left = await end_there(host, self._processes, self.seen, family)
+        return outcome(self.seen.pid, left)
 
     async def _start(self, host: Host, command: str) -> str:
         """Start it again, unless somebody writes the log already."""

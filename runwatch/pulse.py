@@ -125,6 +125,11 @@ class Pulse:
         name = max(self.places, key=lambda one: self.places[one].heard, default="")
         return name, self.places[name].lines if name else 0
 
+    def ranks(self, now: float) -> tuple[tuple[str, int | None, int | None, float], ...]:
+        """The streams that train: name, rank, step, and for how many seconds they are silent."""
+        told = [(name, one) for name, one in self.places.items() if one.trains]
+        return tuple((name, one.rank, one.step, now - one.heard) for name, one in told)
+
     @property
     def pace(self) -> float | None:
         """Steps a second, None where it is not known."""

@@ -5,7 +5,7 @@ from runwatch.ingest.process_remote import RemoteProcesses
 from runwatch.ingest.ssh import Host
 from runwatch.ingest.ssh_words import finding
 from runwatch.target import Kind, Target
-from runwatch.termination import GRACE, ending, outcome, survivors
+from runwatch.termination import end_there, outcome
 
 REMOTE = (Kind.SSH, Kind.PID, Kind.PROC)
 
@@ -30,10 +30,8 @@ async def _ended(target: Target, host: Host) -> tuple[bool, str]:
     if not process.command and set(group) <= {process.pid}:
         return False, f"nothing was ended: only {process.name} writes the log, for others"
     family = list(dict.fromkeys([*await processes.family(process.pid), *group]))
-    left = survivors(await host.run(ending(process, family), patience=GRACE + 20))
+    _, left = await end_there(host, processes, process, family)
     who = f"process {process.pid} ({process.name}) on {host}"
-    if (await processes.look(process)).alive:
-        left = [process.pid, *left]
     if left:
         return False, f"{who}: {outcome(process.pid, left)}"
     return True, f"ended {who} and its group of {len(family)}"

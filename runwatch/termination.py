@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from runwatch.ingest.process import Process
+from runwatch.ingest.process_remote import RemoteProcesses
+from runwatch.ingest.ssh import Host
 from runwatch.owner import Owner, stat
 
 GRACE = 10.0  # seconds between asking processes to end and ending them
@@ -59,6 +61,16 @@ def send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         return
+
+
+async def end_there(
+    host: Host, processes: RemoteProcesses, process: Process, family: Sequence[int]
+) -> tuple[Process, list[int]]:
+    """The same on a host: how the process is then, and the numbers of those that live on. Raises
+    UnreachableError."""
+    left = survivors(await host.run(ending(process, family), patience=GRACE + 20))
+    seen = await processes.look(process)
+    return seen, [seen.pid, *left] if seen.alive else left
 
 
 def ending(process: Process, family: Sequence[int], grace: float = GRACE) -> str:

@@ -8,6 +8,7 @@ from runwatch.errors import RunwatchError, in_words
 from runwatch.event import Acted, Acting, Event
 from runwatch.finding import Finding
 from runwatch.pipeline import Analysis
+from runwatch.redact import redact
 from runwatch.remedy import Action, Body, Doing, Remedy
 
 
@@ -33,7 +34,7 @@ class Undertaking:
         self._doing = begun, body.carry_out(chosen)
 
     def look(self) -> Event | None:
-        """What came of it, once it is done."""
+        """What came of it, once it is done, without secrets: a command tells what it likes."""
         if self._doing is None or not self._doing[1].done():
             return None
         (begun, doing), self._doing = self._doing, None
@@ -43,7 +44,7 @@ class Undertaking:
             outcome = f"failed: {in_words(error)}"
         except RunwatchError as error:
             outcome = f"failed: {error}"
-        return self._keep(replace(begun, outcome=outcome))
+        return self._keep(replace(begun, outcome=redact(outcome)))
 
     def leave(self) -> Iterator[Event]:
         """Watching ends: what is still being done is not waited for."""

@@ -251,9 +251,7 @@ class Watch:
             pulse.speed(metrics.get("throughput")),
             pulse.eta(outline.last_step, outline.total_steps) if running else None,
             self.gpu() if self.gpu else None, left, left, losses=tuple(pulse.losses),
-            ranks=tuple(
-                (n, p.rank, p.step, now - p.heard) for n, p in pulse.places.items() if p.trains
-            ),
+            ranks=pulse.ranks(now),
             standing=self.standing.open, lines=self.analysis.account.lines,
             checkpoint=last.path if last else "", cloud=self.cloud,
         )  # fmt: skip
@@ -282,10 +280,10 @@ class Watch:
         self.note(f"no history from here on: {error}")
 
     def finish(self, why: str) -> list[Event]:
-        """The final word. Afterwards nothing more comes."""
+        """The final word; `why` may be an error's. Afterwards nothing more comes."""
         if self.over:
             return []
-        self.over = True
+        self.over, why = True, redact(why)
         left = list(self.treatment.doing.leave())
         ended = partial(
             self.treatment.ended, unreachable=self.unreachable, closed=bool(self._closed)

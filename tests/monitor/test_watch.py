@@ -326,6 +326,20 @@ def test_who_leaves_does_not_wait_for_what_is_under_way() -> None:
     assert ["begun, and not waited for"] == [a["outcome"] for a in ended.summary["actions"]]
 
 
+def test_no_secret_of_an_outcome_or_of_the_last_word_is_told() -> None:
+    """A command of the user's and an error of a host say what they like."""
+    process = Trainer(slow=True)
+    bench = running(process)
+    process.dies("gone", 1)
+    bench.after(5)
+    process.doing.set_result("failed with code 1: WANDB_API_KEY=hunter2hunter2")
+    (acted,) = of(Acted, bench.after(1))
+    assert "failed with code 1: WANDB_API_KEY=" in acted.action.outcome
+    (ended,) = bench.watch.finish("out of reach: WANDB_API_KEY=hunter2hunter2 is no host")
+    assert ended.why.startswith("out of reach: WANDB_API_KEY=")
+    assert "hunter2" not in f"{acted.action} {ended.why} {ended.summary} {ended.artifact}"
+
+
 def test_a_cancelled_run_is_not_left_before_it_is_ended() -> None:
     """The last word comes after what was done."""
     process = Trainer(slow=True)
