@@ -12,6 +12,7 @@ from runwatch.records import Batch
 from runwatch.redact import redact
 
 _TIMES = 64  # pairs of step and time that the pace is taken from
+_SEGMENT = 1 << 48  # more than any step
 _LOSSES = 120  # values of the loss that a sparkline may show
 _SHOWN = 160  # characters of the line that shows the format
 _PLAIN = {"_per_second": "/s", "_per_sec": "/s", "per_second": "/s", "/sec": "/s"}
@@ -37,6 +38,7 @@ class Pulse:
     losses: deque[float] = field(default_factory=lambda: deque(maxlen=_LOSSES))
     units: dict[str, str] = field(default_factory=dict)
     epoch: float | None = None
+    stride: int = 0  # steps between the last two losses
     form: str = ""
     evidence: str = ""
     _pairs: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_TIMES))
@@ -82,10 +84,13 @@ class Pulse:
         of ranks that tell it; those without a step all do."""
         placed = known(points.column("step"))[loss]
         segments = numbers(points.column("segment"))[loss].astype(np.int64)
-        at = (segments << 48) + numbers(points.column("step"))[loss]
+        at = segments * _SEGMENT + numbers(points.column("step"))[loss]
         at = np.where(placed, at, -1)
         furthest = np.maximum.accumulate(np.concatenate(([self._furthest], at)))
         self._furthest = int(furthest[-1])
+        gaps = np.diff(furthest[furthest >= 0])
+        gaps = gaps[(gaps > 0) & (gaps < _SEGMENT // 2)]  # a run that starts again goes back
+        self.stride = int(gaps[-1]) if len(gaps) else self.stride
         return (at > furthest[:-1]) | ~placed
 
     def _time(self, batch: Batch, now: float) -> None:

@@ -12,13 +12,15 @@ STEADY = 0.03  # seconds that a finding must stand to be told: half a traceback 
 @dataclass(frozen=True, slots=True)
 class Course:
     """A run as its log tells it: how it ended and since when that stands, when a line came last,
-    and which line that was. Seconds of a steady clock."""
+    and which line that was; `stride` are the steps between two reports, 0 where that is not known.
+    Seconds of a steady clock."""
 
     ending: Ending
     since: float
     heard: float
     stream: str = ""
     line: int = 0
+    stride: int = 0
 
 
 @dataclass

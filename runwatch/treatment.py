@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from runwatch import judgement
-from runwatch.detect.exits import kind_of_exit
+from runwatch.crash import crash, died, is_sure
 from runwatch.endings import agreed
 from runwatch.event import Acting, Event, Found, Turned
 from runwatch.finding import Finding, Severity, State
@@ -160,31 +160,11 @@ class Treatment:
 
     def _crashed(self, process: Process, course: Course) -> Event:
         """A finding for a process that died without a word."""
-        code = process.exit_code
-        kind = "process_crash" if code is None else kind_of_exit({"code": str(code)})
-        who = f"process {process.pid}" + (f" ({process.name})" if process.name else "")
-        how = "" if code is None else f" with exit code {code}"
-        told = f"{who} is a zombie" if process.state == "zombie" else f"{who} is gone{how}"
-        crash = Finding(
-            kind, Severity.CRITICAL, course.stream, course.line,
-            f"{told}, and the log does not say why", state=State.TERMINAL,
-            step=self.analysis.outline.last_step, advice=rule(kind).advice,
-            rank_note="undetermined: the process said nothing", confidence="medium",
-            time=self.clock().isoformat(),
-        )  # fmt: skip
-        if not self._sure(process):
-            crash = replace(crash, confidence="low", message=f"{told}, and nothing says whether "
-                            "it has finished")  # fmt: skip
-        self.own = Ending(TerminalState.FAILED, told, course.stream, course.line)
-        self.analysis.extra = [f for f in self.analysis.extra if f.id != crash.id] + [crash]
-        self.standing.add(crash)
-        return Found(self.target, self.clock(), crash)
-
-    def _sure(self, process: Process) -> bool:
-        """Whether a process that is gone without a word has crashed, rather than just ended."""
-        steps = self.analysis.outline.steps
-        unfinished = steps.total is not None and (steps.last or 0) < steps.total
-        return process.state == "zombie" or bool(process.exit_code) or unfinished
+        found = crash(process, course, self.analysis.outline.steps, self.clock().isoformat())
+        self.own = Ending(TerminalState.FAILED, died(process), course.stream, course.line)
+        self.analysis.extra = [f for f in self.analysis.extra if f.id != found.id] + [found]
+        self.standing.add(found)
+        return Found(self.target, self.clock(), found)
 
     def _failed(self, now: float, course: Course) -> Iterator[Event]:
         """The run has ended badly: start it again, or say what a person can do."""
@@ -196,7 +176,8 @@ class Treatment:
         self._budget = self._budget.at(self.analysis.outline.last_step)
         chosen = None
         if self.body is not None:
-            sure = self.own is None or self.process is None or self._sure(self.process)
+            silent = self.process if self.own is not None else None
+            sure = silent is None or is_sure(silent, self.analysis.outline.steps, course.stride)
             chosen = remedy(cause, self.process, self._budget, self._may, sure=sure)
         if chosen is None:
             self.stop = "the run has failed, and how to start it again is not known"

@@ -204,7 +204,8 @@ class Watch:
             return []
         runs = self.cloud is not None and not self.cloud.over  # whatever one of its tasks says
         ending = GOES_ON if runs else self._ending
-        course = Course(ending, self._ending_since, self._heard, *self.pulse.latest)
+        pulse = self.pulse
+        course = Course(ending, self._ending_since, self._heard, *pulse.latest, pulse.stride)
         events = list(self.treatment.treat(now, course))
         if self.treatment.stop and not self.treatment.doing.busy:
             events += self.finish(self.treatment.stop)

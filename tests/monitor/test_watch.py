@@ -248,6 +248,27 @@ def test_a_process_that_may_have_finished_is_not_started_again() -> None:
     assert "--yes restart" in asking.remedy.why
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "total", "restarted"),
+    [(50, 900, 1000, True), (0, 900, 1000, True), (50, 950, 999, False), (0, 950, 1000, False),
+     (1000, 1000, 1020, True), (50, 1000, 1020, False)],
+)  # fmt: skip
+def test_a_process_that_has_made_its_last_report_may_have_finished(
+    first: int, last: int, total: int, restarted: bool
+) -> None:
+    """Nobody but its parent learns how it ended. One that had reports to make has crashed; after
+    the last one, counted from 0 or from 1, a person has to look."""
+    process = Trainer()
+    bench = running(process, *(f"step {i}/{total} | loss 2" for i in range(first, last + 1, 50)))
+    process.dies()
+    events = bench.after(5)
+    assert (["python train.py"] if restarted else []) == process.done
+    (found,) = of(Found, events)
+    confidence = "medium" if restarted else "low"
+    assert ("process_crash", confidence) == (found.finding.kind, found.finding.confidence)
+    assert [not restarted] == [event.remedy.asks for event in of(Acting, events)]
+
+
 def test_a_crash_is_answered_three_times_and_no_more() -> None:
     """Each announced before it is done; the fourth time a person is asked."""
     process = Trainer()
