@@ -41,5 +41,5 @@ class Evaluating:
 
 def _trained(columns: Columns) -> int:
     """The last line at which training was measured."""
-    lines = [columns.groups[name].arrays[0] for name in _TRAINING if name in columns.groups]
+    lines = [columns.groups[name].arrays.line for name in _TRAINING if name in columns.groups]
     return max((int(np.max(line)) for line in lines), default=-1)

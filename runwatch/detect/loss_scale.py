@@ -65,7 +65,7 @@ class Detector:
                     continue
                 line, time, step = (int(c[row]) for c in groups.arrays[:3])
                 at, seen = place(key, line, step, time), self._scales[slot].seen - 1
-                self._take(key, segment, float(groups.arrays[4][row]), at, seen=seen)
+                self._take(key, segment, float(groups.arrays.value[row]), at, seen=seen)
             for key in groups.keys:
                 track = self._tracks.get(key)
                 if track is not None and track["fall"] is not None:
@@ -84,7 +84,7 @@ class Detector:
         groups = columns.groups.get("loss")
         if groups is None:
             return
-        line, _, step, _, _ = groups.arrays
+        line, step = groups.arrays.line, groups.arrays.step
         began = self._began.setdefault(columns.stream.name, {})
         for i in np.argsort(line[groups.begins[:-1]]).tolist():
             segment, first = str(int(groups.segments[i])), int(step[groups.begins[i]])
@@ -202,9 +202,8 @@ class _Course(NamedTuple):
         groups = columns.groups.get("loss")
         if groups is None:
             return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        line, _, step, _, _ = groups.arrays
-        order = np.argsort(line, kind="stable")
-        return cls(line[order], step[order])
+        order = np.argsort(groups.arrays.line, kind="stable")
+        return cls(groups.arrays.line[order], groups.arrays.step[order])
 
 
 def _fresh() -> dict[str, Any]:

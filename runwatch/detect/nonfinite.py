@@ -53,7 +53,7 @@ class Detector:
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
         groups = columns.groups
-        if "loss_scale" in groups and (groups["loss_scale"].arrays[4] > 1.0).any():
+        if "loss_scale" in groups and (groups["loss_scale"].arrays.value > 1.0).any():
             self._scaled.add(batch.stream.name)  # at 1 throughout nothing is scaled
         if "loss" in groups:
             self._totals.add(batch.stream.name)

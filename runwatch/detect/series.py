@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,15 @@ from runwatch.kernels.run import SEGMENT, Kernel, Run
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
 
-Rows = tuple[Ints, Ints, Ints, Floats, Floats]
+
+class Rows(NamedTuple):
+    """What the rows of series say beside their metric and rank."""
+
+    line: Ints
+    time: Ints
+    step: Ints
+    epoch: Floats
+    value: Floats
 
 
 @dataclass(frozen=True)
@@ -28,8 +36,8 @@ class Groups:
     """The series of one quantity: rows `order[begins[i]:begins[i + 1]]` of the batch are the i-th.
 
     A series is what one metric of one rank measured within one segment, in line order. `arrays`
-    are line, time, step, epoch and value of the rows, side by side, since kernel after kernel goes
-    over them; read-only, so that kernels are compiled for one kind of array.
+    are the rows side by side, since kernel after kernel goes over them; read-only, so that kernels
+    are compiled for one kind of array.
     """
 
     order: Ints
@@ -43,19 +51,15 @@ class Groups:
         return len(self.keys)
 
     @cached_property
-    def lists(self) -> tuple[list[int], list[int], list[int], list[float], list[float]]:
+    def lists(self) -> list[list[Any]]:
         """The same as plain numbers."""
-        line, time, step, epoch, value = self.arrays
-        return line.tolist(), time.tolist(), step.tolist(), epoch.tolist(), value.tolist()
+        return [column.tolist() for column in self.arrays]
 
     def same_records(self, other: "Groups") -> bool:
         """Whether the rows of both stand in the same records, one by one."""
-        if len(self.order) != len(other.order):
-            return False
-        return all(
-            np.array_equal(mine, theirs)
-            for mine, theirs in zip(self.arrays[:3:2], other.arrays[:3:2], strict=True)
-        )
+        mine, theirs = self.arrays, other.arrays
+        same = np.array_equal(mine.line, theirs.line) and np.array_equal(mine.step, theirs.step)
+        return bool(same)
 
 
 class Columns:
@@ -108,13 +112,12 @@ class Columns:
         """The series `a` to `b`, which are of one quantity."""
         own = slice(int(whole.begins[a]), int(whole.begins[b]))
         order, begins = whole.order[own], whole.begins[a : b + 1] - whole.begins[a]
-        line, time, step, epoch, value = (column[own] for column in whole.rows)
         rows = order[begins[:-1]]
         ranks = [self.stream.rank if r == NO_RANK else r for r in self.rank[rows].tolist()]
         metrics = [self.metrics[m] for m in self.metric[rows].tolist()]
         names = list(zip(metrics, ranks, strict=True))
         keys = [keyed(self.stream.name, metric, rank) for metric, rank in names]
-        arrays = (line, time, step, epoch, value)
+        arrays = Rows(*(column[own] for column in whole.rows))
         return Groups(order, begins, self.segment[rows], arrays, names, keys)
 
 
