@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.lib.stride_tricks import sliding_window_view
 
 from runwatch.chunk import Stream
+from runwatch.column import Column, Frame, Kind
 from runwatch.detect import Columns
 from runwatch.detect.named import Rules, chosen
 from runwatch.detect.spike import Detector
@@ -147,25 +147,22 @@ FAULTS: dict[str, Callable[[Floats], Floats]] = {
 def batch(values: Floats, start: int) -> Batch:
     """The losses as the parser would give them, one a line."""
     n = len(values)
-    word = pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), pa.array(["loss"]))
-    steps = pa.array(np.arange(start, start + n))
-    columns = {
-        "line": pa.array(np.arange(start + 1, start + n + 1)),
-        "step": steps,
+    word = Column("word", np.zeros(n, np.int32), words=["loss"])
+    points = {name: nothing(kind, n) for name, kind in POINTS.items()} | {
+        "line": Column("int64", np.arange(start + 1, start + n + 1)),
+        "step": Column("int64", np.arange(start, start + n)),
         "metric": word,
         "quantity": word,
-        "value": pa.array(values),
-        "segment": pa.array(np.zeros(n, np.int32)),
+        "value": Column.of("float64", values),
+        "segment": Column("int32", np.zeros(n, np.int32)),
     }
-    points = [columns.get(f.name, pa.nulls(n, f.type)) for f in POINTS]
-    lines = [pa.nulls(0, f.type) for f in LINES]
-    return Batch(
-        Stream("curve"),
-        pa.RecordBatch.from_arrays(points, schema=POINTS),
-        pa.RecordBatch.from_arrays(lines, schema=LINES),
-        start + 1,
-        start + n,
-    )
+    lines = {name: nothing(kind, 0) for name, kind in LINES.items()}
+    return Batch(Stream("curve"), Frame(points), Frame(lines), start + 1, start + n)
+
+
+def nothing(kind: Kind, count: int) -> Column:
+    """A column in which no value is known."""
+    return Column.of(kind, [None] * count)
 
 
 def feed(watching: Detector | Rules, part: Batch) -> None:

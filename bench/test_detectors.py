@@ -10,15 +10,16 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
+from bench.false_alarms import nothing
 from runwatch.chunk import Stream
+from runwatch.column import Column, Frame
 from runwatch.detect import Columns, Faults, Room, detectors
 from runwatch.records import LINES, POINTS, Batch
 
 METRICS = ("loss", "grad_norm", "lr", "throughput", "memory")
-QUANTITIES = ("loss", "grad_norm", "lr", "throughput", None)
+QUANTITIES = METRICS[:4]
 CHUNK = 120_000  # points of a batch: what 4 MB of JSON lines report
 
 
@@ -26,8 +27,7 @@ def batches(points: int, ranks: int, streams: int) -> Iterator[Batch]:
     """A calm run: records of five metrics, the ranks in turn; each stream is a file of its own."""
     random = np.random.default_rng(7)
     size = max(5, min(CHUNK, points // streams) // 5 * 5)
-    words = pa.array(METRICS), pa.array(QUANTITIES)
-    lines = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in LINES], schema=LINES)
+    lines = Frame({name: nothing(kind, 0) for name, kind in LINES.items()})
     for number, begin in enumerate(range(0, points, size)):
         n = size // 5
         line = np.arange(begin // 5, begin // 5 + n) if streams == 1 else np.arange(n)
@@ -35,20 +35,18 @@ def batches(points: int, ranks: int, streams: int) -> Iterator[Batch]:
         norm, rate = random.uniform(0.3, 2.0, n), 3e-4 * np.minimum(1.0, line / 2000)
         values = np.column_stack((loss, norm, rate, random.uniform(9e3, 11e3, n), np.ones(n)))
         code = np.tile(np.arange(5, dtype=np.int32), n)
-        columns: dict[str, Any] = {
-            "line": np.repeat(line + 1, 5),
-            "time": pa.array(np.repeat(line * 100_000, 5)).cast(POINTS.field("time").type),
-            "rank": np.repeat((line % ranks).astype(np.int32), 5),
-            "step": np.repeat(line // ranks, 5),
-            "metric": pa.DictionaryArray.from_arrays(code, words[0]),
-            "quantity": pa.DictionaryArray.from_arrays(code, words[1]),
-            "value": values.ravel(),
-            "segment": np.zeros(5 * n, np.int32),
+        columns = {name: nothing(kind, 5 * n) for name, kind in POINTS.items()} | {
+            "line": Column("int64", np.repeat(line + 1, 5)),
+            "time": Column("time", np.repeat(line * 100_000, 5)),
+            "rank": Column("int32", np.repeat((line % ranks).astype(np.int32), 5)),
+            "step": Column("int64", np.repeat(line // ranks, 5)),
+            "metric": Column("word", code, words=METRICS),
+            "quantity": Column("word", code, code >= len(QUANTITIES), QUANTITIES),
+            "value": Column("float64", values.ravel()),
+            "segment": Column("int32", np.zeros(5 * n, np.int32)),
         }
-        arrays = [columns.get(f.name, pa.nulls(5 * n, f.type)) for f in POINTS]
-        table = pa.RecordBatch.from_arrays([pa.array(a) for a in arrays], schema=POINTS)
         name = f"rank_{number}" if streams > 1 else "log"
-        yield Batch(Stream(name), table, lines, 1, n)
+        yield Batch(Stream(name), Frame(columns), lines, 1, n)
 
 
 @pytest.mark.parametrize(

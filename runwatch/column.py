@@ -1,78 +1,170 @@
-"""Arrow columns from Python and NumPy values, and back, without what takes long to load.
+"""Columns of equal length and the frame that they make: what flows from the parser to the
+detectors and into the history.
 
-`pyarrow.compute` does as much as is here and takes longer to import than a small log to read, and
-`pyarrow.array` imports pandas wherever it is installed.
+They lie in memory as Arrow lays them out, which takes them over without a copy (`arrow`), but to
+load Arrow takes longer than to read a small log: whoever only reads and judges does without.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 Array = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+
+# Times are microseconds since 1970 in UTC; words are their places among the words of the column.
+Kind = Literal["int32", "int64", "float64", "time", "word", "text", "flag"]
+_DTYPES: dict[str, Any] = {
+    "int32": np.int32, "int64": np.int64, "float64": np.float64, "time": np.int64,
+    "word": np.int32, "flag": np.bool_,
+}  # fmt: skip
 
 
-def array(
-    values: Sequence[Any] | Array, kind: pa.DataType, null: npt.NDArray[np.bool_] | None = None
-) -> "pa.Array[Any]":
-    """A column of n numbers, times or texts, copied. `null` says which are none; of a list it is
-    those that are None. What is no text (half a surrogate pair) becomes a question mark."""
-    if null is None and not isinstance(values, np.ndarray):
-        null = np.fromiter((value is None for value in values), np.bool_, len(values))
-    if null is None or not null.any():
-        validity, nulls = None, 0
-    else:
-        validity = pa.py_buffer(np.packbits(~null, bitorder="little").data)
-        nulls = int(np.count_nonzero(null))
-    if pa.types.is_string(kind):
-        buffers = _texts(values)
-    else:
-        if nulls and not isinstance(values, np.ndarray):
-            values = [0 if value is None else value for value in values]
-        buffers = [pa.py_buffer(np.array(values, _type(kind), order="C").data)]
-    return pa.Array.from_buffers(kind, len(values), [validity, *buffers], nulls)
+class Column:
+    """n values of one kind: `values` has the shape (n,) and cannot be written to, of texts it is a
+    list. `null` (n,) says where nothing is known, None where all is; a value there is any, of a
+    text it is "". `words` are those that a word's place is in; it may grow at its end."""
+
+    __slots__ = ("kind", "null", "values", "words")
+
+    def __init__(
+        self, kind: Kind, values: Any, null: Flags | None = None, words: Sequence[str] = ()
+    ) -> None:
+        self.kind: Kind = kind
+        self.values = values
+        if kind != "text":
+            values.flags.writeable = False
+        self.null = null if null is not None and null.any() else None
+        self.words = words
+
+    @classmethod
+    def of(
+        cls, kind: Kind, values: Sequence[Any] | Array, null: Flags | None = None,
+        words: Sequence[str] = (),
+    ) -> "Column":  # fmt: skip
+        """A copy of n values. `null` says which are none; of a list it is those that are None."""
+        if null is None and not isinstance(values, np.ndarray):
+            null = np.fromiter((value is None for value in values), np.bool_, len(values))
+            if null.any():
+                filler = "" if kind == "text" else 0
+                values = [filler if value is None else value for value in values]
+        if kind == "text":
+            return cls(kind, list(values), null)
+        return cls(kind, np.array(values, _DTYPES[kind], order="C"), null, words)
+
+    @classmethod
+    def repeated(cls, kind: Kind, value: Any, count: int) -> "Column":
+        """One value, `count` times."""
+        values = [value] * count if kind == "text" else np.full(count, value, _DTYPES[kind])
+        return cls(kind, values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> "Column":
+        """The rows of a slice, of numbers of rows (m,), or where a mask (n,) is true."""
+        null = None if self.null is None else self.null[rows]
+        if self.kind != "text":
+            return Column(self.kind, self.values[rows], null, self.words)
+        chosen = self.values[rows] if isinstance(rows, slice) else _chosen(self.values, rows)
+        return Column("text", chosen, null)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no value is known."""
+        return len(self) == 0 or (self.null is not None and bool(self.null.all()))
+
+    @property
+    def known(self) -> Flags:
+        """Where there is a value: shape (n,)."""
+        return np.ones(len(self), np.bool_) if self.null is None else ~self.null
+
+    def numbers(self, missing: Any = 0) -> Array:
+        """The values, `missing` where one is null: shape (n,), of the column's own type, not copied
+        where nothing is null. Of words their places."""
+        values: Array = self.values
+        if self.null is None:
+            return values
+        return np.where(self.null, np.asarray(missing, values.dtype), values)
+
+    def says(self, word: str) -> Flags:
+        """Where a column of words says this one: shape (n,)."""
+        if word not in self.words:
+            return np.zeros(len(self), np.bool_)
+        said: Flags = self.numbers(-1) == self.words.index(word)
+        return said
+
+    def tolist(self) -> list[Any]:
+        """The values as plain ones, None where one is null; times as microseconds."""
+        values = self.values if self.kind == "text" else self.values.tolist()
+        if self.kind == "word":
+            words = self.words
+            values = [words[at] for at in values] if self.null is None else [
+                None if gone else words[at]
+                for at, gone in zip(values, self.null.tolist(), strict=True)
+            ]  # fmt: skip
+            return list(values)
+        if self.null is None:
+            return list(values)
+        return [
+            None if gone else value for value, gone in zip(values, self.null.tolist(), strict=True)
+        ]
 
 
-def _texts(values: Sequence[str | None] | Array) -> list["pa.Buffer"]:
-    """Where each text begins, and the bytes of all."""
-    texts = [b"" if value is None else value.encode("utf-8", "replace") for value in values]
-    ends = np.cumsum([0, *map(len, texts)])
-    return [pa.py_buffer(ends.astype(np.int32).data), pa.py_buffer(b"".join(texts))]
+class Frame:
+    """Columns of equal length, by name."""
+
+    __slots__ = ("_columns", "_length")
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        self._columns = dict(columns)
+        self._length = max(map(len, self._columns.values()), default=0)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the columns."""
+        return iter(self._columns)
+
+    def column(self, name: str) -> Column:
+        """The column of this name."""
+        return self._columns[name]
+
+    def __getitem__(self, rows: Any) -> "Frame":
+        """The rows of a slice, of numbers of rows (m,), or where a mask (n,) is true."""
+        return Frame({name: column[rows] for name, column in self._columns.items()})
+
+    def with_columns(self, **columns: Column) -> "Frame":
+        """The same with these columns added, or in the place of those of their names."""
+        return Frame(self._columns | columns)
 
 
-def numbers(column: Any, missing: Any = 0) -> Array:
-    """The values of a column of n numbers, `missing` where one is null: shape (n,), the column's
-    own type, not copied where nothing is null. Times are whole numbers in the column's unit."""
-    _, data = column.buffers()
-    if data is None:
-        return np.zeros(len(column), _type(column.type))
-    kind = _type(column.type)
-    values = np.frombuffer(data, kind, len(column), column.offset * kind.itemsize)
-    if not column.null_count:
-        return values
-    return np.where(known(column), values, np.asarray(missing, values.dtype))
+def joined(frames: Sequence[Frame]) -> Frame:
+    """The rows of frames with the same columns, one after the other; of words, those of the first
+    frame, which the others share."""
+    if len(frames) == 1:
+        return frames[0]
+    return Frame({name: _joined([frame.column(name) for frame in frames]) for name in frames[0]})
 
 
-def known(column: Any) -> npt.NDArray[np.bool_]:
-    """Where a column of n values has one: shape (n,)."""
-    validity = column.buffers()[0]
-    if validity is None:
-        return np.ones(len(column), np.bool_)
-    bits = np.unpackbits(
-        np.frombuffer(validity, np.uint8), count=column.offset + len(column), bitorder="little"
+def _joined(columns: list[Column]) -> Column:
+    first = columns[0]
+    null = None
+    if any(column.null is not None for column in columns):
+        null = np.concatenate([~column.known for column in columns])
+    if first.kind == "text":
+        return Column("text", [text for column in columns for text in column.values], null)
+    return Column(
+        first.kind, np.concatenate([column.values for column in columns]), null, first.words
     )
-    return bits[column.offset :].view(np.bool_)
 
 
-def says(column: Any, word: str) -> npt.NDArray[np.bool_]:
-    """Where a column of n words says this one: shape (n,)."""
-    words = column.dictionary.to_pylist()
-    if word not in words:
-        return np.zeros(len(column), np.bool_)
-    said: npt.NDArray[np.bool_] = numbers(column.indices, -1) == words.index(word)
-    return said
+def _chosen(values: list[Any], rows: Array) -> list[Any]:
+    places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+    return [values[at] for at in places.tolist()]
 
 
 def distinct(values: Array) -> Array:
@@ -81,7 +173,3 @@ def distinct(values: Array) -> Array:
     ordered = np.sort(values)
     once: Array = ordered[np.concatenate([ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]])]
     return once
-
-
-def _type(kind: pa.DataType) -> np.dtype[Any]:
-    return np.dtype(np.int64 if pa.types.is_temporal(kind) else kind.to_pandas_dtype())

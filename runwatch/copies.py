@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from runwatch.column import numbers
 from runwatch.ingest.kinds import READING
 from runwatch.records import Batch
 
@@ -26,11 +23,11 @@ class Copies:
 
     def without(self, batch: Batch) -> Batch:
         """The batch without what another kind of stream reports as well."""
-        quantity: Any = batch.points.column("quantity")
-        words: list[str] = quantity.dictionary.to_pylist()
+        quantity = batch.points.column("quantity")
+        words = quantity.words
         kind = batch.stream.kind
         counts = self._told.setdefault(kind, {})
-        codes = numbers(quantity.indices, -1)
+        codes = quantity.numbers(-1)
         for word, count in zip(words, np.bincount(codes + 1)[1:].tolist(), strict=False):
             counts[word] = counts.get(word, 0) + count
         before = [self._told.get(one, {}) for one in READING[: READING.index(kind)]]
@@ -42,7 +39,7 @@ class Copies:
             return batch
         again = np.zeros(len(words) + 1, np.bool_)
         again[doubled] = True  # the last place is that of null, -1
-        return replace(batch, points=batch.points.filter(pa.array(~again[codes])))
+        return replace(batch, points=batch.points[~again[codes]])
 
     def state(self) -> dict[str, dict[str, int]]:
         """Plain values to go on from."""

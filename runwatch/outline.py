@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runwatch.chunk import Stream
-from runwatch.column import distinct, known, numbers
+from runwatch.column import Frame, distinct
 from runwatch.records import Batch
 from runwatch.summary import Steps
 
@@ -57,48 +57,49 @@ class Outline:
         if batch.total_steps is not None:
             self._totals[batch.stream.name] = batch.total_steps
         for rank in (batch.points.column("rank"), batch.lines.column("rank")):
-            self.ranks.update(distinct(numbers(rank)[known(rank)]).tolist())
+            self.ranks.update(distinct(rank.numbers()[rank.known]).tolist())
         self._go(batch)
         points = batch.points
-        if not points.num_rows:
+        if not len(points):
             return
         steps = points.column("step")
-        if steps.null_count < len(steps):
+        if not steps.empty:
             # What `progress` tells of a batch is its last step.
-            low = int(numbers(steps)[known(steps)].min())
+            low = int(steps.numbers()[steps.known].min())
             self.first_step = low if self.first_step is None else min(low, self.first_step)
         self._remember(batch.stream, points)
-        self._seen += points.num_rows
+        self._seen += len(points)
 
     def _go(self, batch: Batch) -> None:
         """Follow the stream: the step of its last line, in the segment and epoch of its points."""
         points = batch.points
         segment, epoch, step = self._places.get(batch.stream.name, (0, -1.0, -1))
-        if points.num_rows:
-            segment = max(segment, int(numbers(points.column("segment")).max()))
+        if len(points):
+            segment = max(segment, int(points.column("segment").numbers().max()))
             self.segments = max(self.segments, segment + 1)
             epochs = points.column("epoch")
-            if epochs.null_count < len(epochs):
-                epoch = float(numbers(epochs)[known(epochs)][-1])
+            if not epochs.empty:
+                epoch = float(epochs.numbers()[epochs.known][-1])
         if batch.progress:
             told = [step for step, _ in batch.progress.values()]
             self.first_step = min(told if self.first_step is None else [*told, self.first_step])
             step = max(batch.progress.values(), key=lambda place: place[1])[0]
-        if step >= 0 or points.num_rows:
+        if step >= 0 or len(points):
             self._places[batch.stream.name] = (segment, epoch, step)
 
-    def _remember(self, stream: Stream, points: Any) -> None:
+    def _remember(self, stream: Stream, points: Frame) -> None:
         """The last value of every metric that a summary may show."""
         metric, quantity = points.column("metric"), points.column("quantity")
-        names, kinds = metric.dictionary.to_pylist(), quantity.dictionary.to_pylist()
-        codes = numbers(metric.indices)
+        names, kinds = metric.words, quantity.words
+        codes, measured = metric.numbers(), quantity.numbers(-1)
+        values = points.column("value").values
         rows = np.full(len(names), -1)
         rows[codes] = np.arange(len(codes))  # of several the last one stays
         furthest = np.full(len(names), -1)
         np.maximum.at(furthest, codes, _places(points))
         for row in np.sort(rows[rows >= 0]).tolist():
-            kind = quantity.indices[row].as_py()
-            if kind is None or kinds[kind] not in _SHOWN:
+            kind = int(measured[row])
+            if kind < 0 or kinds[kind] not in _SHOWN:
                 continue
             name, place = names[codes[row]], int(furthest[codes[row]])
             held = self._last.get(name)
@@ -108,9 +109,8 @@ class Outline:
                 continue
             if held is not None and held.stream == stream.name:
                 place = max(place, held.place)
-            value = points.column("value")[row].as_py()
             self._last[name] = Last(
-                kinds[kind], value, stream.name, stream.rank, place, self._seen + row
+                kinds[kind], float(values[row]), stream.name, stream.rank, place, self._seen + row
             )
 
     @property
@@ -172,11 +172,11 @@ def _order(rank: int | None, name: str) -> tuple[float, str]:
     return (math.inf if rank is None else rank, name)
 
 
-def _places(points: Any) -> Any:
+def _places(points: Frame) -> Any:
     """The place of each point as one number."""
-    place = np.zeros(points.num_rows, np.int64)
+    place = np.zeros(len(points), np.int64)
     parts = (("segment", _SEGMENT_BITS), ("epoch", _EPOCH_BITS), ("step", _STEP_BITS))
     for name, bits in parts:
-        values = np.clip(numbers(points.column(name), -1), -1, (1 << bits) - 2)
+        values = np.clip(points.column(name).numbers(-1), -1, (1 << bits) - 2)
         place = (place << bits) + np.nan_to_num(values).astype(np.int64) + 1
     return place

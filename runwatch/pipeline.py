@@ -180,17 +180,17 @@ class Analysis:
                 detector.feed(judged, columns)
         if self._store is not None:
             self._pending.append(self._worth_keeping(batch))
-            self._pending_points += batch.points.num_rows
+            self._pending_points += len(batch.points)
         return batch
 
     def _worth_keeping(self, batch: Batch) -> Batch:
         """The batch with no more lines of note than are stored of one stream."""
         seen = self._lines.get(batch.stream.name, 0)
-        self._lines[batch.stream.name] = seen + batch.lines.num_rows
+        self._lines[batch.stream.name] = seen + len(batch.lines)
         room = max(0, _MAX_LINES - seen)
-        if batch.lines.num_rows <= room:
+        if len(batch.lines) <= room:
             return batch
-        return replace(batch, lines=batch.lines.slice(0, room))
+        return replace(batch, lines=batch.lines[:room])
 
     def _place(self) -> tuple[dict[str, Cursor], dict[str, Any]]:
         """Where to go on and what was learned; nothing where it is not kept."""

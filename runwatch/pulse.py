@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runwatch.chunk import Chunk
-from runwatch.column import known, numbers, says
+from runwatch.column import Frame
 from runwatch.records import Batch
 from runwatch.redact import redact
 
@@ -56,35 +56,32 @@ class Pulse:
         for step, _ in batch.progress.values():
             place.step = step
         points = batch.points
-        if not points.num_rows:
+        if not len(points):
             return
         if not self.form:
             self._recognise(chunk, batch)
         epochs = points.column("epoch")
-        if epochs.null_count < len(epochs):
-            self.epoch = float(np.fmax.reduce(numbers(epochs)[known(epochs)]))
+        if not epochs.empty:
+            self.epoch = float(np.fmax.reduce(epochs.numbers()[epochs.known]))
         self._remember(batch)
         self._time(batch, now)
 
     def _remember(self, batch: Batch) -> None:
         """The losses, and the units of all metrics."""
         points = batch.points
-        loss = says(points.column("quantity"), "loss")
-        losses = numbers(points.column("value"))[loss]
+        loss = points.column("quantity").says("loss")
+        losses = points.column("value").numbers()[loss]
         self.losses.extend(losses[self._goes_on(points, loss)][-_LOSSES:].tolist())
-        metric: Any = points.column("metric")
-        unit: Any = points.column("unit")
-        names, units = metric.dictionary.to_pylist(), unit.dictionary.to_pylist()
-        told = known(unit.indices)
-        codes = (numbers(column.indices)[told].tolist() for column in (metric, unit))
-        self.units.update((names[m], units[u]) for m, u in zip(*codes, strict=True))
+        told = points.column("unit").known
+        names = (points.column(name)[told].tolist() for name in ("metric", "unit"))
+        self.units.update(zip(*names, strict=True))
 
-    def _goes_on(self, points: Any, loss: Any) -> Any:
+    def _goes_on(self, points: Frame, loss: Any) -> Any:
         """Which losses come after all before them, so that a step counts once, whatever the number
         of ranks that tell it; those without a step all do."""
-        placed = known(points.column("step"))[loss]
-        segments = numbers(points.column("segment"))[loss].astype(np.int64)
-        at = segments * _SEGMENT + numbers(points.column("step"))[loss]
+        placed = points.column("step").known[loss]
+        segments = points.column("segment").numbers()[loss].astype(np.int64)
+        at = segments * _SEGMENT + points.column("step").numbers()[loss]
         at = np.where(placed, at, -1)
         furthest = np.maximum.accumulate(np.concatenate(([self._furthest], at)))
         self._furthest = int(furthest[-1])
@@ -96,17 +93,17 @@ class Pulse:
     def _time(self, batch: Batch, now: float) -> None:
         """Pairs of time and step, by the log's own clock where it has one."""
         steps, times = batch.points.column("step"), batch.points.column("time")
-        placed = known(steps)
-        timed = placed & known(times)
+        placed = steps.known
+        timed = placed & times.known
         if timed.any():
             if not self._by_log:
                 self._pairs.clear()
                 self._by_log = True
-            seconds, reached = numbers(times)[timed] / 1e6, numbers(steps)[timed]
+            seconds, reached = times.numbers()[timed] / 1e6, steps.numbers()[timed]
             for row in np.flatnonzero(np.diff(reached, prepend=-1))[-_TIMES:].tolist():
                 self._pair(float(seconds[row]), int(reached[row]))
         elif placed.any() and not self._by_log:
-            self._pair(now, int(numbers(steps)[placed][-1]))
+            self._pair(now, int(steps.numbers()[placed][-1]))
 
     def _pair(self, time: float, step: int) -> None:
         if self._pairs and step < self._pairs[-1][1]:
@@ -116,7 +113,7 @@ class Pulse:
 
     def _recognise(self, chunk: Chunk, batch: Batch) -> None:
         """The form of the first line that measured something."""
-        line = int(batch.points.column("line")[0].as_py())
+        line = int(batch.points.column("line").values[0])
         lines = chunk.data.split(b"\n")
         if 0 <= (place := line - batch.first_line) < len(lines):
             drawn = lines[place].rstrip(b"\r").split(b"\r")  # CRLF redraws nothing

@@ -1,4 +1,4 @@
-"""The Arrow schemas that flow from the parser to the detectors and the store.
+"""The columns that flow from the parser to the detectors and the store.
 
 `POINTS` has a row per number that the log reports as a measurement, `LINES` a row per line of
 note: whatever a failure signature might be in, and what stands around it. Both belong to one
@@ -6,45 +6,35 @@ stream; `Batch` says which.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import pyarrow as pa
 
 from runwatch.chunk import Stream
-from runwatch.column import array
+from runwatch.column import Column, Frame, Kind
 from runwatch.redact import redact
 
-WORD: pa.DataType = pa.dictionary(pa.int32(), pa.string())
-TIME: pa.DataType = pa.timestamp("us", tz="UTC")
+POINTS: dict[str, Kind] = {
+    "line": "int64",
+    "time": "time",  # or null
+    "rank": "int32",  # or null
+    "step": "int64",  # or null
+    "epoch": "float64",  # or null
+    "metric": "word",  # as it stands in the log
+    "value": "float64",
+    "unit": "word",  # as it stands in the log, or null
+    "quantity": "word",  # what is measured, in our words: loss, lr, grad_norm…, or null
+    "segment": "int32",  # restarts and appended runs, from 0
+}
 
-POINTS: pa.Schema = pa.schema(
-    [
-        pa.field("line", pa.int64(), nullable=False),
-        pa.field("time", TIME),
-        pa.field("rank", pa.int32()),
-        pa.field("step", pa.int64()),
-        pa.field("epoch", pa.float64()),
-        pa.field("metric", WORD, nullable=False),  # as it stands in the log
-        pa.field("value", pa.float64(), nullable=False),
-        pa.field("unit", WORD),  # as it stands in the log
-        pa.field("quantity", WORD),  # what is measured, in our words: loss, lr, grad_norm…
-        pa.field("segment", pa.int32(), nullable=False),  # restarts and appended runs, from 0
-    ]
-)
-
-LINES = pa.schema(
-    [
-        pa.field("line", pa.int64(), nullable=False),
-        pa.field("time", TIME),
-        pa.field("rank", pa.int32()),
-        pa.field("step", pa.int64()),  # the last step of the same rank before this line
-        pa.field("segment", pa.int32(), nullable=False),
-        pa.field("level", WORD),  # debug, info, warning, error, critical, where the line says one
-        pa.field("block", WORD, nullable=False),  # text, traceback, code
-        pa.field("text", pa.string(), nullable=False),  # without prefixes and colours
-        pa.field("raw", pa.string(), nullable=False),  # the whole line, without colours
-    ]
-)
+LINES: dict[str, Kind] = {
+    "line": "int64",
+    "time": "time",  # or null
+    "rank": "int32",  # or null
+    "step": "int64",  # the last step of the same rank before this line, or null
+    "segment": "int32",
+    "level": "word",  # debug, info, warning, error, critical, where the line says one, or null
+    "block": "word",  # text, traceback, code
+    "text": "text",  # without prefixes and colours
+    "raw": "text",  # the whole line, without colours
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +49,8 @@ class Batch:
     """
 
     stream: Stream
-    points: pa.RecordBatch
-    lines: pa.RecordBatch
+    points: Frame
+    lines: Frame
     first_line: int
     last_line: int
     progress: dict[int | None, tuple[int, int]] = field(default_factory=dict)
@@ -72,11 +62,10 @@ class Batch:
     def redacted(self) -> "Batch":
         """The batch with lines of note that hold no secrets; a clean one is given back as it is."""
         lines = self.lines
-        if self.clean or not lines.num_rows:
+        if self.clean or not len(lines):
             return self
-        for name in ("text", "raw"):
-            column: Any = lines.column(name)
-            texts = [redact(text) for text in column.to_pylist()]
-            at = lines.schema.get_field_index(name)
-            lines = lines.set_column(at, LINES.field(name), array(texts, pa.string()))
-        return replace(self, lines=lines, clean=True)
+        cleaned = {
+            name: Column("text", [redact(text) for text in lines.column(name).values])
+            for name in ("text", "raw")
+        }
+        return replace(self, lines=lines.with_columns(**cleaned), clean=True)

@@ -138,7 +138,7 @@ def _points(options: argparse.Namespace, reading: _Reading) -> None:
     with sink(options.out, force=options.force, binary=to in ("parquet", "arrow")) as out:
         writer = WRITERS[to](out)
         for name, batch in reading.batches():
-            if batch.points.num_rows:
+            if len(batch.points):
                 writer.write(rows(batch, name))
         writer.close()
 

@@ -4,6 +4,7 @@ Three ways to the same: every so many-th row where all records are alike, a comp
 for large batches, and numpy's sort for all others.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -61,8 +62,8 @@ class Table(Protocol):
     segment: Any
     metric: Any
     quantity: Any
-    metrics: list[str]
-    quantities: list[str]
+    metrics: Sequence[str]
+    quantities: Sequence[str]
 
     def __len__(self) -> int: ...
 

@@ -10,10 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from runwatch import shipped
-from runwatch.column import numbers, says
 from runwatch.records import Batch
 
 _KEPT = 64  # checkpoints remembered, the last ones
@@ -52,10 +50,10 @@ class Checkpoints:
     def feed(self, batch: Batch) -> None:
         """Take the next batch of one stream."""
         at, values = _evaluations(batch)
-        if batch.lines.num_rows:
-            columns = [batch.lines.column(n).to_pylist() for n in ("line", "step", "text")]
-            times: list[Any] = batch.lines.column("time").view(pa.int64()).to_pylist()
-            for line, step, text, time in zip(*columns, times, strict=True):
+        if len(batch.lines):
+            told = ("line", "step", "text", "time")
+            columns = [batch.lines.column(name).tolist() for name in told]
+            for line, step, text, time in zip(*columns, strict=True):
                 found = _known().read(text)
                 if found is None:
                     continue
@@ -115,10 +113,10 @@ class Checkpoints:
 def _evaluations(batch: Batch) -> tuple[Any, Any]:
     """Line and value of every evaluation loss of a batch, in line order."""
     points = batch.points
-    if not points.num_rows:
+    if not len(points):
         return np.empty(0), np.empty(0)
-    chosen = says(points.column("quantity"), "eval_loss")
-    lines, values = (numbers(points.column(name))[chosen] for name in ("line", "value"))
+    chosen = points.column("quantity").says("eval_loss")
+    lines, values = (points.column(name).numbers()[chosen] for name in ("line", "value"))
     order = np.argsort(lines, kind="stable")
     return lines[order], values[order]
 

@@ -219,11 +219,10 @@ def _close(track: dict[str, Any], state: State) -> None:
 def _sentences(batch: Batch) -> list[tuple[int, float, dict[str, Any]]]:
     """The scales told in prose: segment, new scale and place."""
     lines = batch.lines
-    if not lines.num_rows:
+    if not len(lines):
         return []
     told = []
-    raws: list[Any] = lines.column("raw").to_pylist()
-    for i, raw in enumerate(raws):
+    for i, raw in enumerate(lines.column("raw").values):
         if not any(words in raw for words in TELLS):
             continue
         words = TELLS[0] if TELLS[0] in raw else TELLS[1]
@@ -234,17 +233,19 @@ def _sentences(batch: Batch) -> list[tuple[int, float, dict[str, Any]]]:
             continue
         if "scale" not in before.lower() + words:
             continue
-        of = {name: lines.column(name)[i] for name in ("line", "step", "rank", "time")}
-        time = of["time"].value if of["time"].is_valid else NOTHING
+        line, step, rank, time, segment = (
+            lines.column(name)[i : i + 1].tolist()[0]
+            for name in ("line", "step", "rank", "time", "segment")
+        )
         at = {
             "stream": batch.stream.name,
             "metric": "loss scale",
-            "rank": of["rank"].as_py() if of["rank"].is_valid else batch.stream.rank,
-            "line": of["line"].as_py(),
-            "step": of["step"].as_py(),
-            "time": None if time == NOTHING else time,
+            "rank": batch.stream.rank if rank is None else rank,
+            "line": line,
+            "step": step,
+            "time": time,
         }
-        told.append((lines.column("segment")[i].as_py(), value, at))
+        told.append((segment, value, at))
     return told
 
 

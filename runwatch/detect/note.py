@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
+from runwatch.column import Frame
 
 _SEEN_CHARACTERS = 3000
 
@@ -23,11 +23,11 @@ class Note:
     clock: int = 0  # the latest time that the stream has shown
 
 
-def notes(lines: pa.RecordBatch) -> Iterator[Note]:
+def notes(lines: Frame) -> Iterator[Note]:
     """The rows of a batch in LINES, huge ones cut to their two ends."""
-    columns = [lines.column("line").to_pylist(), lines.column("time").view(pa.int64()).to_pylist()]
-    columns += [lines.column(name).to_pylist() for name in ("rank", "step", "segment")]
-    texts = [[_clipped(str(t)) for t in lines.column(n).to_pylist()] for n in ("text", "raw")]
+    told = ("line", "time", "rank", "step", "segment")
+    columns = [lines.column(name).tolist() for name in told]
+    texts = [[_clipped(text) for text in lines.column(name).values] for name in ("text", "raw")]
     for values in zip(*columns, *texts, strict=True):
         yield Note(*values)
 

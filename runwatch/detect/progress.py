@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from runwatch.column import distinct, known, numbers, says
+from runwatch.column import Column, Frame, distinct
 from runwatch.records import Batch
 
 Array = np.ndarray[Any, Any]
@@ -50,10 +49,10 @@ class Progress:
         self.total = batch.total_steps if batch.total_steps is not None else self.total
         self.epochs = batch.total_epochs if batch.total_epochs is not None else self.epochs
         before, points = self.advances, batch.points
-        if points.num_rows == 0:
+        if not len(points):
             return Advances(before, np.empty(0, np.int64))
-        self.points += points.num_rows
-        lines = numbers(points.column("line"))
+        self.points += len(points)
+        lines = points.column("line").numbers()
         # Held lines may come late, so the first and the last row do not bound them.
         low, high = int(lines.min()), int(lines.max())
         self.line = max(self.line, high)
@@ -62,26 +61,26 @@ class Progress:
         self.advances += len(at)
         return Advances(before, at)
 
-    def _lossy(self, lines: Array, points: pa.RecordBatch) -> Array:
+    def _lossy(self, lines: Array, points: Frame) -> Array:
         """Lines that report a loss in a stream that has not told a step yet."""
         if self.step is not None:
             return np.empty(0, np.int64)
-        stepped = np.flatnonzero(known(points.column("step")))
+        stepped = np.flatnonzero(points.column("step").known)
         end = int(stepped[0]) if len(stepped) else len(lines)
-        losses = distinct(lines[:end][_losses(points.slice(0, end))])
+        losses = distinct(lines[:end][_losses(points[:end])])
         losses = losses[losses > self.lossy_line]
         if len(losses):
             self.lossy_line = int(losses[-1])
         return losses
 
-    def _stepped(self, lines: Array, points: pa.RecordBatch) -> Array:
+    def _stepped(self, lines: Array, points: Frame) -> Array:
         """Lines at which (segment, epoch, step) came higher than ever before."""
-        steps = numbers(points.column("step"), -1)
+        steps = points.column("step").numbers(-1)
         # The many points of one record say the same: one of them is enough.
         fresh = np.concatenate([[True], (lines[1:] != lines[:-1]) | (steps[1:] != steps[:-1])])
         rows = np.flatnonzero(fresh)
         epochs = self._epochs(points.column("epoch"), rows)
-        segments = numbers(points.column("segment"))[rows]
+        segments = points.column("segment").numbers()[rows]
         told = steps[rows] >= 0
         steps, lines = np.minimum(steps[rows][told], _MOST[2]), lines[rows][told]
         if not len(steps):
@@ -112,13 +111,13 @@ class Progress:
                 self.top, group = -1, int(new)
             self.top = max(self.top, int(steps[(groups == new) & (present == new)].max()))
 
-    def _epochs(self, column: Any, rows: Array) -> Array:
+    def _epochs(self, column: Column, rows: Array) -> Array:
         """The epoch of these rows as a whole number, carried on where a row has none."""
         carried = 0.0 if self.epoch is None else self.epoch
-        if column.null_count == len(column):
+        if column.empty:
             return np.full(len(rows), _whole(np.float64(carried)))
-        values = np.concatenate([[carried], numbers(column)[rows]])
-        told = np.concatenate([[True], known(column)[rows]])
+        values = np.concatenate([[carried], column.numbers()[rows]])
+        told = np.concatenate([[True], column.known[rows]])
         filled = values[np.maximum.accumulate(np.where(told, np.arange(len(values)), 0))][1:]
         if told[1:].any():
             self.epoch = float(filled[-1])
@@ -146,5 +145,5 @@ def _whole(epochs: Any) -> Array:
     return np.asarray(np.clip(whole, 0, _MOST[1])).astype(np.int64)
 
 
-def _losses(points: pa.RecordBatch) -> Array:
-    return says(points.column("quantity"), "loss")
+def _losses(points: Frame) -> Array:
+    return points.column("quantity").says("loss")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from runwatch.column import numbers
+from runwatch.column import Column
 from runwatch.detect.arrange import NO_RANK, Arrangement, Floats, Ints, Room, arranged
 from runwatch.kernels.run import SEGMENT, Kernel, Run
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
@@ -72,10 +72,9 @@ class Columns:
     def __init__(self, batch: Batch, room: Room | None = None) -> None:
         points = batch.points
         self.room = room or Room()
-        metric: Any = points.column("metric")
-        quantity: Any = points.column("quantity")
+        metric, quantity = points.column("metric"), points.column("quantity")
         self.stream = batch.stream
-        self.untimed = points.column("time").null_count == len(points.column("time"))
+        self.untimed = points.column("time").empty
         self.line: Ints = _column(points.column("line"), NOTHING)
         self.time: Ints = _column(points.column("time"), NOTHING)
         self.rank = _column(points.column("rank"), NO_RANK)
@@ -83,10 +82,10 @@ class Columns:
         self.epoch: Floats = _column(points.column("epoch"), np.nan)
         self.value: Floats = _column(points.column("value"), np.nan)
         self.segment = _column(points.column("segment"), 0)
-        self.metric = _column(metric.indices, 0)
-        self.quantity = _column(quantity.indices, -1)
-        self.metrics: list[str] = metric.dictionary.to_pylist()
-        self.quantities: list[str] = quantity.dictionary.to_pylist()
+        self.metric = _column(metric, 0)
+        self.quantity = _column(quantity, -1)
+        self.metrics = metric.words
+        self.quantities = quantity.words
 
     def __len__(self) -> int:
         return len(self.line)
@@ -121,11 +120,11 @@ class Columns:
         return Groups(order, begins, self.segment[rows], arrays, names, keys)
 
 
-def _column(column: Any, null: float) -> Any:
+def _column(column: Column, null: float) -> Any:
     """A column as it lies in memory where nothing is null: what is not copied costs nothing."""
-    if column.null_count == len(column):
+    if column.empty:
         return np.broadcast_to(np.float64(null) if null != null else np.int64(null), len(column))
-    return numbers(column, null)
+    return column.numbers(null)
 
 
 def run(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from runwatch.column import distinct, known, numbers
+from runwatch.column import distinct
 from runwatch.detect.arrange import LARGE, Floats, Ints
 from runwatch.detect.evaluating import Evaluating
 from runwatch.detect.fold import finding
@@ -147,11 +147,11 @@ def _advances(columns: Columns) -> Ints:
 
 def _clocks(batch: Batch) -> dict[int, int]:
     """The latest time that any line of note tells, by segment."""
-    if not batch.lines.num_rows:
+    if not len(batch.lines):
         return {}
     time = batch.lines.column("time")
-    told = known(time)
-    times, segments = numbers(time)[told], numbers(batch.lines.column("segment"))[told]
+    told = time.known
+    times, segments = time.numbers()[told], batch.lines.column("segment").numbers()[told]
     return {
         segment: int(times[segments == segment].max()) for segment in distinct(segments).tolist()
     }

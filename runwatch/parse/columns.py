@@ -1,34 +1,27 @@
-"""Points and lines on their way into Arrow."""
+"""Points and lines on their way into frames."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from runwatch.column import array
-from runwatch.records import LINES, POINTS, TIME
+from runwatch.column import Column, Frame, Kind, joined
+from runwatch.records import LINES, POINTS
 
 
 class Words:
-    """Numbers for words that come again and again, as an Arrow dictionary wants them."""
+    """Numbers for words that come again and again, and the words in that order."""
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
-        self._array: pa.Array[Any] | None = None
+        self.words: list[str] = []
 
     def __getitem__(self, word: str) -> int:
         index = self._index.get(word)
         if index is None:
             index = self._index[word] = len(self._index)
-            self._array = None
+            self.words.append(word)
         return index
-
-    def column(self, indices: "pa.Array[Any]") -> "pa.Array[Any]":
-        """The words of the indices; null stays null."""
-        if self._array is None:
-            self._array = array(list(self._index), pa.string())
-        return pa.DictionaryArray.from_arrays(indices, self._array)
 
 
 class Columns:
@@ -42,8 +35,8 @@ class Columns:
         self.words = words
         self._points: list[list[Any]] = [[] for _ in POINTS]
         self._lines: list[list[Any]] = [[] for _ in LINES]
-        self._blocks: list[list[pa.Array[Any]]] = []
-        self._nothing = self._batches([_arrays(self._points, POINTS)])
+        self._blocks: list[Frame] = []
+        self._nothing = self._frame(self._points, POINTS), self._frame(self._lines, LINES)
 
     def point(
         self, line: int, time: int | None, rank: int | None, step: int | None, epoch: float | None,
@@ -70,20 +63,22 @@ class Columns:
         rank = np.array([-1 if r is None else r for r in ranks], np.int32)[writer]
         no_step = np.isnan(step)
         steps = np.where(no_step, 0, step).astype(np.int64)
-        self._blocks.append(
-            [
-                array(line, pa.int64()),
-                array(time, TIME, time < 0),
-                array(rank, pa.int32(), rank < 0),
-                array(steps, pa.int64(), no_step),
-                array(epoch, pa.float64(), np.isnan(epoch)),
-                array(metric, pa.int32()),
-                array(value, pa.float64()),
-                array(unit, pa.int32(), unit < 0),
-                array(quantity, pa.int32(), quantity < 0),
-                array(segment, pa.int32()),
-            ]
-        )
+        columns = {
+            "line": Column.of("int64", line),
+            "time": Column.of("time", time, time < 0),
+            "rank": Column.of("int32", rank, rank < 0),
+            "step": Column.of("int64", steps, no_step),
+            "epoch": Column.of("float64", epoch, np.isnan(epoch)),
+            "metric": self._worded(metric),
+            "value": Column.of("float64", value),
+            "unit": self._worded(unit),
+            "quantity": self._worded(quantity),
+            "segment": Column.of("int32", segment),
+        }
+        self._blocks.append(Frame(columns))
+
+    def _worded(self, places: npt.NDArray[np.int64]) -> Column:
+        return Column.of("word", places, places < 0, self.words.words)
 
     def line(
         self, line: int, time: int | None, rank: int | None, step: int | None, segment: int,
@@ -98,40 +93,25 @@ class Columns:
         for column, cell in zip(self._lines, row, strict=True):
             column.append(cell)
 
-    def arrow(self) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    def frames(self) -> tuple[Frame, Frame]:
         """The points and the lines; the columns are empty again."""
         self._settle()
         blocks, self._blocks = self._blocks, []
-        if not blocks and not self._lines[0]:
-            return self._nothing
-        found = self._batches(blocks or [_arrays(self._points, POINTS)])
-        self._lines = [[] for _ in LINES]
-        return found
-
-    def _batches(
-        self, blocks: list[list["pa.Array[Any]"]]
-    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        one = len(blocks) == 1
-        columns = blocks[0] if one else list(map(pa.concat_arrays, zip(*blocks, strict=True)))
-        return self._batch(columns, POINTS), self._batch(_arrays(self._lines, LINES), LINES)
+        points, lines = self._nothing
+        if self._lines[0]:
+            lines, self._lines = self._frame(self._lines, LINES), [[] for _ in LINES]
+        return joined(blocks) if blocks else points, lines
 
     def _settle(self) -> None:
         """Make what came one by one into a block."""
         if self._points[0]:
-            self._blocks.append(_arrays(self._points, POINTS))
+            self._blocks.append(self._frame(self._points, POINTS))
             self._points = [[] for _ in POINTS]
 
-    def _batch(self, columns: list["pa.Array[Any]"], schema: pa.Schema) -> pa.RecordBatch:
-        arrays = [
-            self.words.column(column) if pa.types.is_dictionary(field.type) else column
-            for column, field in zip(columns, schema, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _arrays(columns: list[list[Any]], schema: pa.Schema) -> list["pa.Array[Any]"]:
-    """Arrow arrays, of words their numbers."""
-    return [
-        array(column, pa.int32() if pa.types.is_dictionary(field.type) else field.type)
-        for column, field in zip(columns, schema, strict=True)
-    ]
+    def _frame(self, columns: list[list[Any]], kinds: dict[str, Kind]) -> Frame:
+        return Frame(
+            {
+                name: Column.of(kind, column, words=self.words.words)
+                for (name, kind), column in zip(kinds.items(), columns, strict=True)
+            }
+        )

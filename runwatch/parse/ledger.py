@@ -86,7 +86,7 @@ class Ledger:
 
     def batch(self, stream: Stream, first: int, last: int, places: Iterable[Place]) -> Batch:
         """Everything written since the last batch."""
-        points, lines = self._columns.arrow()
+        points, lines = self._columns.frames()
         progress, self._progress = self._progress, {}
         places = list(places)
         return Batch(

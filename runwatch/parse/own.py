@@ -163,7 +163,7 @@ def _silent(path: Path, lines: list[str]) -> Iterator[Entry]:
             f"{metric}={value:g}"
             for batch in batches
             for metric, value in zip(
-                *(batch.points.column(name).to_pylist() for name in ("metric", "value")),
+                *(batch.points.column(name).tolist() for name in ("metric", "value")),
                 strict=True,
             )
         ]

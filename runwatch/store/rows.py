@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from runwatch.redact import redact
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from runwatch.column import Column, Frame
     from runwatch.records import Batch
 
 # stream, rank, metric, unit, quantity: what all the points of a series share
@@ -25,8 +24,8 @@ class Rows:
     """`points` name their series by its place in `series`; Counters are by stream name."""
 
     series: Sequence[Series]
-    points: pa.Table | None
-    lines: pa.Table | None
+    points: Frame | None
+    lines: Frame | None
     ranks: Mapping[str, int | None]
     point_counts: Mapping[str, int]
     tail_counts: Mapping[str, int]
@@ -38,7 +37,7 @@ def rows(batches: Iterable[Batch]) -> Rows:
 
     No secret is kept, whoever flushes. Lines that the analysis has cleaned are not read again.
     """
-    import pyarrow as pa
+    from runwatch.column import joined
 
     numbers: dict[Series, int] = {}
     points, lines = [], []
@@ -46,7 +45,7 @@ def rows(batches: Iterable[Batch]) -> Rows:
     point_counts, tail_counts = Counter[str](), Counter[str]()
     last_lines: dict[str, int] = {}
     for batch in (batch.redacted() for batch in batches):
-        stream, size = batch.stream.name, batch.points.num_rows
+        stream, size = batch.stream.name, len(batch.points)
         ranks[stream] = batch.stream.rank
         if batch.last_line >= batch.first_line:
             last_lines[stream] = batch.last_line
@@ -54,13 +53,13 @@ def rows(batches: Iterable[Batch]) -> Rows:
             (tail_counts if batch.given_up else point_counts)[stream] += size
             points.append(_points(batch, numbers))
             last_lines.setdefault(stream, 0)
-        if batch.lines.num_rows:
+        if len(batch.lines):
             lines.append(_lines(batch))
             last_lines.setdefault(stream, 0)
     return Rows(
         series=list(numbers),
-        points=pa.Table.from_batches(points) if points else None,
-        lines=pa.Table.from_batches(lines) if lines else None,
+        points=joined(points) if points else None,
+        lines=joined(lines) if lines else None,
         ranks=ranks,
         point_counts=point_counts,
         tail_counts=tail_counts,
@@ -68,35 +67,34 @@ def rows(batches: Iterable[Batch]) -> Rows:
     )
 
 
-def _points(batch: Batch, numbers: dict[Series, int]) -> pa.RecordBatch:
-    import pyarrow as pa
+def _points(batch: Batch, numbers: dict[Series, int]) -> Frame:
+    from runwatch.column import Column, Frame
 
-    tail = pa.repeat(batch.given_up, batch.points.num_rows)
     kept = ("line", "time", "step", "epoch", "value", "segment")
-    columns = [_series(batch, numbers), *(batch.points.column(name) for name in kept), tail]
-    return pa.record_batch(columns, names=["series", *kept, "tail"])
+    columns = {name: batch.points.column(name) for name in kept}
+    tail = Column.repeated("flag", batch.given_up, len(batch.points))
+    return Frame({"series": _series(batch, numbers), **columns, "tail": tail})
 
 
-def _series(batch: Batch, numbers: dict[Series, int]) -> Any:
+def _series(batch: Batch, numbers: dict[Series, int]) -> Column:
     """The number of each point's series; new ones are added to `numbers`.
 
     The four columns are packed into one integer, as digits to the bases of their sizes, because
     hashing one integer a point is several times faster than joining on four texts.
     """
     import numpy as np
-    import pyarrow as pa
 
-    from runwatch import column
+    from runwatch.column import Column, distinct
 
-    ranks = column.numbers(batch.points.column("rank"), -1)
-    present = column.distinct(ranks)
+    ranks = batch.points.column("rank").numbers(-1)
+    present = distinct(ranks)
     packed = np.searchsorted(present, ranks).astype(np.int64)
     texts: list[list[Any]] = [[None if rank < 0 else rank for rank in present.tolist()]]
     for name in ("metric", "unit", "quantity"):
-        words: Any = batch.points.column(name)
-        texts.append([None, *words.dictionary.to_pylist()])  # 0 stands for null
-        packed = packed * len(texts[-1]) + column.numbers(words.indices, -1) + 1
-    found = column.distinct(packed)
+        column = batch.points.column(name)
+        texts.append([None, *column.words])  # 0 stands for null
+        packed = packed * len(texts[-1]) + column.numbers(-1) + 1
+    found = distinct(packed)
     local = np.array(
         [
             numbers.setdefault(_key(batch.stream.name, texts, number), len(numbers))
@@ -104,7 +102,7 @@ def _series(batch: Batch, numbers: dict[Series, int]) -> Any:
         ],
         np.int32,
     )
-    return column.array(local[np.searchsorted(found, packed)], pa.int32())
+    return Column("int32", local[np.searchsorted(found, packed)])
 
 
 def _key(stream: str, texts: Sequence[Sequence[Any]], packed: int) -> Series:
@@ -116,24 +114,19 @@ def _key(stream: str, texts: Sequence[Sequence[Any]], packed: int) -> Series:
     return stream, rank, redact(metric), unit and redact(unit), quantity
 
 
-def _lines(batch: Batch) -> pa.RecordBatch:
-    import pyarrow as pa
+def _lines(batch: Batch) -> Frame:
+    from runwatch.column import Column, Frame
 
-    from runwatch import column
-
-    size = batch.lines.num_rows
-    texts: list[Any] = batch.lines.column("text").to_pylist()
-    kept_texts = [kept_text(text) for text in texts]
+    lines = batch.lines
     kept = ("line", "time", "rank", "step", "segment")
-    levels = batch.lines.column("level").to_pylist()
-    columns = [
-        pa.repeat(batch.stream.name, size),
-        *(batch.lines.column(name) for name in kept),
-        column.array(levels, pa.string()),
-        column.array(kept_texts, pa.string()),
-        pa.repeat(batch.given_up, size),
-    ]
-    return pa.record_batch(columns, names=["stream", *kept, "level", "text", "tail"])
+    columns = {
+        "stream": Column.repeated("text", batch.stream.name, len(lines)),
+        **{name: lines.column(name) for name in kept},
+        "level": Column.of("text", lines.column("level").tolist()),
+        "text": Column("text", [kept_text(text) for text in lines.column("text").values]),
+        "tail": Column.repeated("flag", batch.given_up, len(lines)),
+    }
+    return Frame(columns)
 
 
 def kept_text(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from runwatch.store.incoming import listed
 from runwatch.store.opening import first_row
 from runwatch.store.rows import kept_text
 
@@ -62,37 +63,31 @@ def _put_run(
 def _put_findings(
     connection: DuckDBPyConnection, run: str, findings: list[Mapping[str, Any]]
 ) -> None:
-    import pyarrow as pa
-
     connection.execute("DELETE FROM stored_rows.findings WHERE run = ?", [run])
     if not findings:
         return
-    text, whole = pa.string(), pa.int64()
     types = {
-        **dict.fromkeys(("id", "kind", "severity", "role", "state", "stream"), text),
-        **dict.fromkeys(("rank_note", "time", "message", "advice", "confidence"), text),
-        **dict.fromkeys(("line", "last_line", "step", "rank"), whole),
-        "evidence": pa.list_(text),
-        "series": pa.list_(pa.list_(pa.float64())),
+        **dict.fromkeys(("id", "kind", "severity", "role", "state", "stream"), "VARCHAR"),
+        **dict.fromkeys(("rank_note", "time", "message", "advice", "confidence"), "VARCHAR"),
+        **dict.fromkeys(("line", "last_line", "step", "rank"), "BIGINT"),
+        "evidence": "VARCHAR[]",
+        "series": "DOUBLE[][]",
     }
-    columns = [
-        pa.array([finding.get(name) for finding in findings], kind) for name, kind in types.items()
-    ]
-    connection.register("incoming", pa.table(columns, names=list(types)))
-    connection.execute(
-        """INSERT INTO stored_rows.findings BY NAME
-        SELECT * REPLACE (try_cast(time AS TIMESTAMPTZ) AS time), ? AS run FROM incoming""",
-        [run],
+    source, values = listed(
+        {name: (kind, [one.get(name) for one in findings]) for name, kind in types.items()}
     )
-    connection.unregister("incoming")
+    connection.execute(
+        f"""INSERT INTO stored_rows.findings BY NAME
+        SELECT * REPLACE (try_cast(time AS TIMESTAMPTZ) AS time), ? AS run
+        FROM {source}""",  # noqa: S608 names of ours
+        [run, *values],
+    )
 
 
 def _keep_cited_lines(
     connection: DuckDBPyConnection, run: str, findings: list[Mapping[str, Any]]
 ) -> None:
     """A line that a finding cites is in `lines`, also where nobody passed it on."""
-    import pyarrow as pa
-
     cited = {
         (finding["stream"], finding["line"]): (kept_text(finding["evidence"][0]), finding)
         for finding in findings
@@ -100,27 +95,27 @@ def _keep_cited_lines(
     }
     if not cited:
         return
-    table = {
-        "stream": [stream for stream, _ in cited],
-        "line": [line for _, line in cited],
-        "text": [text for text, _ in cited.values()],
-        "step": pa.array([finding.get("step") for _, finding in cited.values()], pa.int64()),
-        "time": pa.array([finding.get("time") for _, finding in cited.values()], pa.string()),
-    }
-    connection.register("incoming", pa.table(table))
+    source, values = listed(
+        {
+            "stream": ("VARCHAR", [stream for stream, _ in cited]),
+            "line": ("BIGINT", [line for _, line in cited]),
+            "text": ("VARCHAR", [text for text, _ in cited.values()]),
+            "step": ("BIGINT", [finding.get("step") for _, finding in cited.values()]),
+            "time": ("VARCHAR", [finding.get("time") for _, finding in cited.values()]),
+        }
+    )
     connection.execute(
-        """INSERT INTO stored_rows.lines BY NAME
+        f"""INSERT INTO stored_rows.lines BY NAME
         SELECT
-            $run AS run, c.stream, c.line, try_cast(c.time AS TIMESTAMPTZ) AS time, s.rank,
+            ? AS run, c.stream, c.line, try_cast(c.time AS TIMESTAMPTZ) AS time, s.rank,
             c.step, c.text, coalesce(c.line > s.lines, false) AS tail
-        FROM incoming AS c
-        LEFT JOIN stored_rows.streams AS s ON s.run = $run AND s.stream = c.stream
+        FROM {source} AS c
+        LEFT JOIN stored_rows.streams AS s ON s.run = ? AND s.stream = c.stream
         WHERE NOT EXISTS (
             SELECT 1 FROM stored_rows.lines AS l
-            WHERE l.run = $run AND l.stream = c.stream AND l.line = c.line)""",
-        {"run": run},
+            WHERE l.run = ? AND l.stream = c.stream AND l.line = c.line)""",  # noqa: S608 names of ours
+        [run, *values, run, run],
     )
-    connection.unregister("incoming")
 
 
 def _add_judgement(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.chunk import Cursor
 from runwatch.errors import StoreError
+from runwatch.store.incoming import incoming
 from runwatch.store.opening import first_row
 
 if TYPE_CHECKING:
@@ -115,26 +116,25 @@ def _drop_tails(
 
 def _add_points(connection: DuckDBPyConnection, flush: Flush) -> None:
     import numpy as np
-    import pyarrow as pa
 
-    from runwatch import column
+    from runwatch.column import Column
 
     points = flush.rows.points
     if points is None:
         return
-    ids = np.array(_series_ids(connection, flush.run, flush.rows.series))
-    series: Any = points.column("series")
-    named = [column.array(ids[column.numbers(part)], pa.int32()) for part in series.chunks]
-    points = points.set_column(0, "series", pa.chunked_array(named))
-    points = points.append_column("place", column.array(np.arange(points.num_rows), pa.int64()))
-    connection.register("incoming", points)
-    # Sorted by series, values, steps and lines pack to 2.4 bytes a point rather than 5.6.
-    connection.execute(
-        """INSERT INTO stored_rows.points
-        SELECT series, line, time, step, epoch, value, segment, tail
-        FROM incoming ORDER BY series, place"""
+    ids = np.array(_series_ids(connection, flush.run, flush.rows.series), np.int32)
+    points = points.with_columns(
+        series=Column("int32", ids[points.column("series").values]),
+        place=Column("int64", np.arange(len(points))),
     )
-    connection.unregister("incoming")
+    with incoming(connection, points) as (source, values):
+        # Sorted by series, values, steps and lines pack to 2.4 bytes a point rather than 5.6.
+        connection.execute(
+            f"""INSERT INTO stored_rows.points
+            SELECT series, line, time, step, epoch, value, segment, tail
+            FROM {source} ORDER BY series, place""",  # noqa: S608 names of ours
+            values,
+        )
 
 
 def _series_ids(connection: DuckDBPyConnection, run: str, series: Sequence[Series]) -> list[int]:
@@ -161,13 +161,13 @@ def _series_ids(connection: DuckDBPyConnection, run: str, series: Sequence[Serie
 def _add_lines(connection: DuckDBPyConnection, flush: Flush) -> None:
     if flush.rows.lines is None:
         return
-    connection.register("incoming", flush.rows.lines)
-    connection.execute(
-        """INSERT INTO stored_rows.lines
-        SELECT ?, stream, line, time, rank, step, segment, level, text, tail FROM incoming""",
-        [flush.run],
-    )
-    connection.unregister("incoming")
+    with incoming(connection, flush.rows.lines) as (source, values):
+        connection.execute(
+            f"""INSERT INTO stored_rows.lines
+            SELECT ?, stream, line, time, rank, step, segment, level, text, tail
+            FROM {source}""",  # noqa: S608 names of ours
+            [flush.run, *values],
+        )
 
 
 def _put_streams(
@@ -217,17 +217,16 @@ def _put_run(connection: DuckDBPyConnection, flush: Flush, last_revision: int) -
 def _insert(
     connection: DuckDBPyConnection, table: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> None:
-    """Through Arrow: thousands of rows one by one cost DuckDB seconds."""
-    import pyarrow as pa
-
-    from runwatch import column
+    from runwatch.column import Column, Frame
 
     if not rows:
         return
-    columns = [
-        column.array(values, pa.string() if name in _TEXTS else pa.int64())
+    columns = {
+        name: Column.of("text" if name in _TEXTS else "int64", values)
         for name, values in zip(names, zip(*rows, strict=True), strict=True)
-    ]
-    connection.register("incoming", pa.record_batch(columns, names=list(names)))
-    connection.execute(f"INSERT INTO stored_rows.{table} BY NAME SELECT * FROM incoming")  # noqa: S608 a name of ours
-    connection.unregister("incoming")
+    }
+    with incoming(connection, Frame(columns)) as (source, values):
+        connection.execute(
+            f"INSERT INTO stored_rows.{table} BY NAME SELECT * FROM {source}",  # noqa: S608 names of ours
+            values,
+        )

@@ -3,11 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
-
 from runwatch.chunk import Stream
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.records import LINES, POINTS, Batch
+from tests.frames import frame
 
 CAUSE = Finding(
     kind="cuda_oom",
@@ -90,15 +89,16 @@ MOMENT = datetime(2026, 3, 11, 14, 2, 5, 123456, UTC)
 
 def batch(values: list[float], *, metric: str = "loss", unit: str | None = None) -> Batch:
     """One point a line, from line 1."""
-    points = [
-        {"line": i, "metric": metric, "value": value, "unit": unit, "step": i, "segment": 0}
-        | {"time": MOMENT, "rank": None, "epoch": 0.5, "quantity": None}
-        for i, value in enumerate(values, 1)
-    ]
+    count, lines = len(values), list(range(1, len(values) + 1))
+    points = {
+        "line": lines, "time": [MOMENT] * count, "rank": [None] * count, "step": lines,
+        "epoch": [0.5] * count, "metric": [metric] * count, "value": values,
+        "unit": [unit] * count, "quantity": [None] * count, "segment": [0] * count,
+    }  # fmt: skip
     return Batch(
         Stream("train.log"),
-        pa.RecordBatch.from_pylist(points, schema=POINTS),
-        pa.RecordBatch.from_pylist([], schema=LINES),
+        frame(POINTS, points),
+        frame(LINES, {name: [] for name in LINES}),
         1,
         len(values),
     )

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
-
 from runwatch.chunk import Chunk, Stream
+from runwatch.column import Frame
 from runwatch.parse import Parser
 
 RUN = Stream("run.log")
@@ -47,9 +46,9 @@ def points(data: bytes, cuts: Iterable[int] = (), parser: Parser | None = None) 
     return [row for batch in _read(data, cuts, parser or Parser()) for row in rows(batch)]
 
 
-def rows(batch: pa.RecordBatch) -> Rows:
+def rows(batch: Frame) -> Rows:
     """A batch of points as tuples; values as text, so that nan equals nan."""
-    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+    columns = {name: batch.column(name).tolist() for name in batch}
     columns["value"] = [repr(value) for value in columns["value"]]
     return list(zip(*columns.values(), strict=True))
 
@@ -61,12 +60,12 @@ def said(text: str | bytes) -> list[tuple[int, str, float]]:
         (line, metric, value)
         for batch in _read(data, (), Parser())
         for line, metric, value in zip(
-            *(batch.column(name).to_pylist() for name in ("line", "metric", "value")), strict=True
+            *(batch.column(name).tolist() for name in ("line", "metric", "value")), strict=True
         )
     ]
 
 
-def _read(data: bytes, cuts: Iterable[int], parser: Parser) -> list[pa.RecordBatch]:
+def _read(data: bytes, cuts: Iterable[int], parser: Parser) -> list[Frame]:
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(data)}), len(data)]
     batches = [
         parser.feed(Chunk(RUN, data[start:end], start)).points for start, end in pairwise(edges)

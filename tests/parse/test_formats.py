@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 
+from runwatch.arrow import record_batch
 from runwatch.chunk import Chunk, Stream
 from runwatch.parse import Parser
 
@@ -88,7 +89,7 @@ def points_of(text: str) -> dict[int, list[Point]]:
     data = text.encode()
     found: dict[int, list[Point]] = {}
     for batch in (parser.feed(Chunk(stream, data, 0)), parser.finish(stream)):
-        for point in batch.points.to_pylist():
+        for point in record_batch(batch.points).to_pylist():
             found.setdefault(point["line"], []).append(point)
     return found
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runwatch.arrow import record_batch
 from runwatch.chunk import Chunk
 from runwatch.errors import FormatError
 from runwatch.parse import Parser
@@ -88,7 +89,7 @@ def test_a_users_own_file_is_asked_first(tmp_path: Path) -> None:
     path.write_text(OWN)
     parser = Parser(knowledge=Knowledge.with_own([path]))
     text = b"<<3>> step 1 wibble: 2.5\n<<3>> step 2 wibble ignored: 2.5\n"
-    found = parser.feed(Chunk(RUN, text, 0)).points.to_pylist()
+    found = record_batch(parser.feed(Chunk(RUN, text, 0)).points).to_pylist()
     assert [("wibble", "loss", 3)] == [(p["metric"], p["quantity"], p["rank"]) for p in found]
 
 
@@ -129,4 +130,4 @@ def test_a_slow_pattern_of_a_user_gives_up(tmp_path: Path) -> None:
     path.write_text("[[prefix]]\nname = 'slow'\npattern = '(?:a|a|aa)+!'\nsamples = ['aaa!']\n")
     parser = Parser(knowledge=Knowledge.with_own([path]))
     batch = parser.feed(Chunk(RUN, b"a" * 64 + b"\nstep 1 loss 2.0\n", 0))
-    assert [2.0] == batch.points.column("value").to_pylist()
+    assert [2.0] == batch.points.column("value").tolist()

@@ -36,11 +36,9 @@ def test_a_key_may_appear_at_any_time_and_values_are_doubles() -> None:
 def test_an_unfinished_last_line_waits() -> None:
     """It is read when its end has come, and given up only at the end of the input."""
     parser = Parser()
-    assert 0 == parser.feed(Chunk(RUN, b"step 1 loss 2.", 0)).points.num_rows
-    assert [2.5] == parser.feed(Chunk(RUN, b"5\nstep 2 loss 1", 14)).points.column(
-        "value"
-    ).to_pylist()
-    assert [1.0] == parser.finish(RUN).points.column("value").to_pylist()
+    assert 0 == len(parser.feed(Chunk(RUN, b"step 1 loss 2.", 0)).points)
+    assert [2.5] == parser.feed(Chunk(RUN, b"5\nstep 2 loss 1", 14)).points.column("value").tolist()
+    assert [1.0] == parser.finish(RUN).points.column("value").tolist()
 
 
 def test_runs_of_nul_bytes_are_skipped() -> None:
@@ -53,7 +51,7 @@ def test_a_huge_line_is_cut_counted_and_left_behind() -> None:
     parser = Parser()
     text = b"x" * (3 * MAX_TEXT) + b"\nstep 1 loss 2.0\n"
     batches = [parser.feed(Chunk(RUN, text[i : i + 65536], i)) for i in range(0, len(text), 65536)]
-    assert [2] == [n for batch in batches for n in batch.points.column("line").to_pylist()]
+    assert [2] == [n for batch in batches for n in batch.points.column("line").tolist()]
     assert 1 == parser.account.oversized
 
 

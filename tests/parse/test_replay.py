@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runwatch.arrow import record_batch
 from runwatch.chunk import Chunk, Stream
 from runwatch.parse import Parser, stage
 from runwatch.tally import Tally
@@ -34,7 +35,7 @@ def told(
     unused = fresh.writers.of(stream.name, None).state()
     return (
         [row for batch in batches for row in rows(batch.points)],
-        [row for batch in batches for row in batch.lines.to_pylist()],
+        [row for batch in batches for row in record_batch(batch.lines).to_pylist()],
         parser.account,
         progress,
         {key: w for key, w in writers.items() if w != unused},
@@ -104,7 +105,7 @@ def test_replay_learns_and_then_replays() -> None:
     read: list[int] = []
     slow = parser.read_line
     parser.read_line = lambda *line: (read.append(line[1]), slow(*line))[1]  # type: ignore[method-assign,misc]
-    assert 5000 == parser.feed(Chunk(RUN, data, 0)).points.num_rows
+    assert 5000 == len(parser.feed(Chunk(RUN, data, 0)).points)
     assert [1, 2] == read
 
 
@@ -201,7 +202,7 @@ def test_a_table_goes_on_after_a_restart(*, replay: bool) -> None:
     before, after = Parser(replay=False), Parser(replay=replay)
     before.feed(Chunk(RUN, head, 0))
     after.restore(json.loads(json.dumps(before.state())))
-    assert after.feed(Chunk(RUN, body, len(head))).points.num_rows == 18
+    assert len(after.feed(Chunk(RUN, body, len(head))).points) == 18
 
 
 def test_an_unfinished_line_is_given_up_once() -> None:
@@ -209,8 +210,8 @@ def test_an_unfinished_line_is_given_up_once() -> None:
     for replay in (False, True):
         parser = Parser(replay=replay)
         parser.feed(Chunk(RUN, b"step=1 loss=2.5\nstep=2 loss=2.0", 0))
-        assert parser.finish(RUN).points.num_rows == 1
-        assert parser.finish(RUN).points.num_rows == 0
+        assert len(parser.finish(RUN).points) == 1
+        assert len(parser.finish(RUN).points) == 0
         assert parser.account.lines == 2
 
 

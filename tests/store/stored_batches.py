@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from runwatch.chunk import Cursor, Stream
 from runwatch.records import LINES, POINTS, Batch
+from tests.frames import frame
 
 METRICS = ("loss", "lr")
 
@@ -45,8 +44,8 @@ def batch(
     }
     return Batch(
         Stream(stream, rank),
-        pa.RecordBatch.from_pydict(points, POINTS),
-        pa.RecordBatch.from_pydict(note, LINES),
+        frame(POINTS, points),
+        frame(LINES, note),
         first,
         last,
     )

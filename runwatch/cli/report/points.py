@@ -10,12 +10,13 @@ from typing import Any, BinaryIO, Protocol, cast
 
 import pyarrow as pa
 
-from runwatch.records import POINTS, TIME, Batch
+from runwatch.arrow import TYPES, array
+from runwatch.records import Batch
 
 _FIELDS: "list[pa.Field[Any]]" = [
     pa.field("stream", pa.string(), nullable=False),
     pa.field("line", pa.int64(), nullable=False),
-    pa.field("time", TIME),
+    pa.field("time", TYPES["time"]),
     pa.field("rank", pa.int32()),
     pa.field("step", pa.int64()),
     pa.field("epoch", pa.float64()),
@@ -38,10 +39,9 @@ class Writer(Protocol):
 
 def rows(batch: Batch, stream: str) -> pa.RecordBatch:
     """The points of a batch as SCHEMA, under the stream's name."""
-    length = batch.points.num_rows
-    columns: list[Any] = [pa.repeat(pa.scalar(stream, pa.string()), length)]
+    columns: list[Any] = [pa.repeat(pa.scalar(stream, pa.string()), len(batch.points))]
     for field in _FIELDS[1:]:
-        column = batch.points.column(POINTS.get_field_index(field.name))
+        column = array(batch.points.column(field.name))
         columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-import pyarrow as pa
-
 from runwatch.chunk import Stream
 from runwatch.detect import Columns
 from runwatch.records import LINES, POINTS, Batch
+from tests.frames import frame
 
 DETECTORS = (
     "nonfinite",
@@ -96,8 +95,8 @@ def batch(records: list[Record], stream: str = "log") -> Batch:
     numbers = [r.line for r in records] or [0]
     return Batch(
         Stream(stream),
-        _table(columns, POINTS),
-        _table(lines, LINES),
+        frame(POINTS, columns),
+        frame(LINES, lines),
         min(numbers),
         max(numbers),
     )
@@ -105,17 +104,6 @@ def batch(records: list[Record], stream: str = "log") -> Batch:
 
 def _time(r: Record) -> datetime | None:
     return None if r.seconds is None else datetime.fromtimestamp(1_700_000_000 + r.seconds, UTC)
-
-
-def _table(columns: dict[str, list[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    arrays = []
-    for field in schema:
-        column = columns[field.name]
-        if pa.types.is_dictionary(field.type):
-            arrays.append(pa.array(column, pa.string()).dictionary_encode().cast(field.type))
-        else:
-            arrays.append(pa.array(column, field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def detector(name: str) -> Any:

@@ -50,7 +50,7 @@ def test_is_whole(signature: Signature) -> None:
 def test_samples_are_lines_of_note(signature: Signature) -> None:
     """The parser hands on every line that a signature fires on, whatever prefix it peels off."""
     for line in signature.fires:
-        noted = [n for batch in batches(line + "\n") for n in batch.lines.column("raw").to_pylist()]
+        noted = [n for batch in batches(line + "\n") for n in batch.lines.column("raw").tolist()]
         assert noted != [], line
 
 
