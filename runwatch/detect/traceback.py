@@ -6,7 +6,7 @@ about. Cited are the line of the exception and the last frame in the user's own 
 """
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -135,6 +135,8 @@ class Reader:
             tb.chained, tb.seen = True, self.rows
             return None
         caught = _exception(body.strip(), tb)
+        if caught and not caught.framed and self.rows - self.thread <= 2:
+            caught = replace(caught, thread=True)  # an ignored one may come without its frames
         if caught and tb:
             tb.closed, tb.seen, tb.chained = True, self.rows, False
         elif tb and not tb.closed:
