@@ -1,6 +1,6 @@
 """Matched lines followed in order: whose they are, where the run is, what counts and what does not.
 
-This is what `parse/parser.py` and its `Writer` do, on rows of numbers: the readable path is the
+This is what `parse/reader.py` and its `Writer` do, on rows of numbers: the readable path is the
 definition. `follow` stops at the first line whose meaning depends on more than its template and the
 row of its writer say; that one is read by the readable path.
 """

@@ -10,7 +10,7 @@ from runwatch.parse.template import as_it_is, learn
 from runwatch.parse.trace import Trace
 
 if TYPE_CHECKING:
-    from runwatch.parse.parser import Parser
+    from runwatch.parse.reader import Reader
 
 _LONGEST = 8192  # bytes of a line whose numbers are changed
 _MAX_TEMPLATES = 1 << 14
@@ -26,7 +26,7 @@ _TRIES = 48  # lines of one form that are looked at
 class Learner:
     """Sees the lines that no template fitted."""
 
-    def __init__(self, host: "Parser", program: Program, *, timed: bool) -> None:
+    def __init__(self, host: "Reader", program: Program, *, timed: bool) -> None:
         self._host, self._program, self._timed = host, program, timed
         self._probe = Probe(host, timed=timed)
         self._seen: dict[int, int] = {}

@@ -6,10 +6,10 @@ from runwatch.chunk import Stream
 from runwatch.parse import stamp
 from runwatch.parse.gate import Row
 from runwatch.parse.ledger import Ledger
-from runwatch.parse.parser import Parser
 from runwatch.parse.place import Place
 from runwatch.parse.prefix import Prefix
 from runwatch.parse.quantity import Names
+from runwatch.parse.reader import Reader
 from runwatch.parse.silence import Quiet
 from runwatch.parse.table import Table
 from runwatch.parse.trace import Context, Outcome, Trace
@@ -28,7 +28,7 @@ NOWHERE = Context()
 class _Nowhere(Ledger):
     """A ledger that keeps nothing."""
 
-    def __init__(self, host: Parser) -> None:
+    def __init__(self, host: Reader) -> None:
         super().__init__(host._names)
 
     def keep(self, stream: Stream, row: Row) -> None:
@@ -44,14 +44,13 @@ class _Nowhere(Ledger):
         pass
 
 
-class Probe(Parser):
-    """A parser that forgets: every line is read as if it stood alone, with the host's knowledge."""
+class Probe(Reader):
+    """A reader that forgets: every line is read as if it stood alone, with the host's knowledge."""
 
-    def __init__(self, host: Parser, *, timed: bool) -> None:
+    def __init__(self, host: Reader, *, timed: bool) -> None:
         super().__init__(
-            watchwords=host._watchwords, year=host._year, knowledge=host.knowledge, replay=False,
-            notes=host._notes,
-        )  # fmt: skip
+            watchwords=host._watchwords, year=host._year, knowledge=host.knowledge, notes=host.notes
+        )
         self._plans, self._watched, self._peeler = host._plans, host._watched, host._peeler
         self.ledger = _Nowhere(host)
         self._timed = timed

@@ -15,7 +15,7 @@ from runwatch.parse.stage import Crew, Stage
 from runwatch.parse.trace import Trace
 
 if TYPE_CHECKING:
-    from runwatch.parse.parser import Parser
+    from runwatch.parse.reader import Reader
 
 _ROOM = 1 << 16  # points that are kept before they are written down
 
@@ -23,7 +23,7 @@ _ROOM = 1 << 16  # points that are kept before they are written down
 class Replay:
     """The compiled path of one parser."""
 
-    def __init__(self, host: "Parser", threads: int) -> None:
+    def __init__(self, host: "Reader", threads: int) -> None:
         timed = host.ledger.tally is None
         self._host = host
         self._program = Program(timed=timed)

@@ -15,7 +15,7 @@ from runwatch.parse.program import Program
 from runwatch.parse.writer import Writer
 
 if TYPE_CHECKING:
-    from runwatch.parse.parser import Parser
+    from runwatch.parse.reader import Reader
 
 _FATES = {
     "": layout.UNKNOWN, "proven": layout.PROVEN, "refused": layout.REFUSED, "shown": layout.SHOWN,
@@ -32,7 +32,7 @@ _MAX_CELLS = 1 << 21  # marks, or gates, of all writers; those beyond are read, 
 class Rows:
     """Rows of the writers of the stream that was entered last, and where they lie in memory."""
 
-    def __init__(self, host: "Parser", program: Program) -> None:
+    def __init__(self, host: "Reader", program: Program) -> None:
         self._host, self._program = host, program
         self.stream = Stream("\0")
         self.ranks: list[int | None] = []

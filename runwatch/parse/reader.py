@@ -1,0 +1,288 @@
+"""The readable path: lines to records.
+
+Lines are cleaned and peeled; what is left is read as an object, a table or text. A text line is
+split into literals and numbers, and its meaning, the plan, is made once for each sequence of
+literals. What a line cannot say itself (its step, the names of columns) comes from its writer.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from runwatch.chunk import Stream
+from runwatch.parse import bar, clean, structured
+from runwatch.parse.gate import Row
+from runwatch.parse.knowledge import Knowledge, builtin
+from runwatch.parse.ledger import Account, Ledger
+from runwatch.parse.literal import first_object
+from runwatch.parse.number import Tokens, split
+from runwatch.parse.plan import SILENT, Evidence, Plan
+from runwatch.parse.prefix import Peeler, Prefix
+from runwatch.parse.record import NOTHING, Record, counts_whole, fill
+from runwatch.parse.shape import understand
+from runwatch.parse.table import is_rule
+from runwatch.parse.writer import Writer
+from runwatch.parse.writers import Writers
+from runwatch.tally import Tally
+
+if TYPE_CHECKING:
+    from runwatch.parse.trace import Trace
+
+_MAX_SHAPES = 1 << 15
+_DIGITS = re.compile(r"\d+")
+_REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
+_GLUED = re.compile(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
+_GLUED_APART = re.compile(r"(?<=\d)\s{1,8}(?=\[[Rr]ank ?\d+\][ :])")  # ... with a blank between
+_RANKED = re.compile(r"\[[Rr]ank ?\d+\]")
+_LOUD = frozenset(("warning", "error", "critical"))
+_MAX_NESTING = 4  # texts wrapped in texts
+
+
+class Reader:
+    """Reads lines of the streams of one run. `watchwords` are lower-case fragments, digits as `0`,
+    of lines that must not be missed; `year` is for time stamps that do not say theirs; `knowledge`
+    is what is known of formats, ours where none is given. With a `tally` the points are counted
+    there and not kept. Lines of note are left out unless `notes`."""
+
+    def __init__(
+        self,
+        *,
+        watchwords: Iterable[str] = (),
+        year: int = 1970,
+        knowledge: Knowledge | None = None,
+        tally: Tally | None = None,
+        notes: bool = True,
+    ) -> None:
+        known = self.knowledge = knowledge or builtin()
+        self._names = known.names
+        self._fragments = known.fragments
+        self._calls = tuple(text for text in known.fragments if text.endswith("("))
+        self.ledger = Ledger(self._names, tally)
+        self.writers = Writers()
+        self.notes = notes
+        self._watchwords = tuple(watchwords)
+        self._peeler = Peeler(known.prefixes, year)
+        self._year = year
+        self._plans: dict[str, Plan] = {}
+        self._watched: dict[str, bool] = {}
+        self._trace: Trace | None = None  # where the steps of a line are written down
+
+    @property
+    def account(self) -> Account:
+        """What was read so far and what came of it."""
+        return self.ledger.account
+
+    def read_line(
+        self, stream: Stream, line: int, raw: bytes, trace: "Trace | None" = None
+    ) -> None:
+        """Read one whole line by the readable path, its steps written down in a trace."""
+        self._trace = trace
+        self._line(stream, line, raw.decode("utf-8", "replace"))
+        self._trace = None
+
+    # From a line to its texts
+
+    def _line(self, stream: Stream, line: int, text: str) -> None:
+        for drawn in clean.texts(text):
+            if len(drawn) > clean.MAX_TEXT:
+                self.account.oversized += 1
+                drawn = drawn[: clean.MAX_TEXT]
+            if not drawn.isspace():
+                self._text(stream, line, drawn, None, 0)
+
+    def _text(
+        self, stream: Stream, line: int, text: str, time: int | None, depth: int,
+        rank: int | None = None,
+    ) -> None:  # fmt: skip
+        """Peel one text, see what block it stands in, and read it; time and rank are those of what
+        it lies in, for a text that does not say its own."""
+        if "[" in text and (m := _glued(text)):
+            self._text(stream, line, text[: m.start()], time, depth, rank)
+            text = text[m.end() :]
+        peeled = self._peeler.peel(text)
+        if peeled.rank is None and rank is not None:
+            peeled = peeled._replace(rank=rank)
+        if not peeled.message or peeled.message.isspace():
+            return  # as blank as a line without prefixes
+        message, behind = bar.normal(peeled.message)
+        if behind:
+            drawn = text[: len(text) - len(peeled.message)] + message
+            self._text(stream, line, drawn, time, depth, rank)
+            message = behind
+        if "x across cluster]" in message:
+            message = _REPEATED.sub("", message)
+        rank = self._rank(stream, peeled, message)
+        said = Prefix(peeled.time or time, rank, peeled.level, message, peeled.deep)
+        writer = self.writers.reading(stream.name, rank)
+        block = writer.quiet.see(message)
+        if self._trace is not None:
+            self._trace.see(peeled, rank, message, block, writer)
+        if block != "traceback":
+            self._read(stream, line, said, writer, block, depth)
+        if self.notes and (
+            block == "traceback" or said.level in _LOUD or self._is_watched(message)
+        ):
+            self.ledger.note(line, said, block, writer.place, text.rstrip())
+            if self._trace is not None:
+                self._trace.odd = True
+
+    def _rank(self, stream: Stream, said: Prefix, message: str) -> int | None:
+        """Who wrote a line: as its prefix or stream says, or, where its prefixes name no rank, whom
+        an indented line continues."""
+        rank = stream.rank if said.rank is None else said.rank
+        if said.rank is None and message[:1] in " \t}":
+            speaker = self.writers.speaker(stream.name, rank)
+            if speaker != rank and self.writers.reading(stream.name, speaker).continues:
+                return speaker
+        if said.deep:
+            self.writers.heard(stream.name, rank)
+        return rank
+
+    # From a text to a record
+
+    def _read(
+        self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str, depth: int
+    ) -> None:
+        message = said.message
+        if writer.table.box(line, message):
+            if self._trace is not None:
+                self._trace.odd = True
+            return
+        if writer.table.boxed or writer.table.section:
+            self._close(stream, said.rank, writer)
+        found = first_object(message) if "{" in message else None
+        if found is not None and not any(text in found[0] for text in self._calls):
+            read = structured.read(found[0], found[1], self._names, self._year)
+            time = read.time if said.time is None else said.time
+            if read.text is not None and depth < _MAX_NESTING:
+                for part in read.text.split("\n"):
+                    for drawn in clean.texts(part):
+                        self._text(stream, line, drawn, time, depth + 1, said.rank)
+                return
+            if read.record is not None and structured.is_setting(found[0]):
+                self._plain(stream, line, said._replace(message=found[0]), writer, block)
+                return
+            if read.record is not None:
+                behind = found[2].strip(" ,;")
+                again = depth < _MAX_NESTING and behind.startswith("{")
+                around = found[:1] if again else found[::2]
+                record = self._joined(around, read.record)
+                self._take(stream, line, said._replace(time=time), writer, record, block)
+                if again:  # two writers on one line
+                    said = said._replace(message=behind)
+                    self._read(stream, line, said, writer, block, depth + 1)
+                return
+        self._plain(stream, line, said, writer, block)
+
+    def _joined(self, around: tuple[str, ...], record: Record) -> Record:
+        """The record with the place and the measurements of the text around its object."""
+        for text in around:
+            tokens = split(text)
+            if tokens.marks:
+                said = fill(self._plan(tokens.shape, tokens), tokens.values, "")
+                record = structured.joined(record, said)
+        return record
+
+    def _plain(self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str) -> None:
+        """A text line: by the plan of its shape."""
+        message = bar.undrawn(said.message)
+        tokens = split(message)
+        shape = tokens.shape
+        plan = self._plan(shape, tokens)
+        if plan is SILENT or plan.head:
+            if plan.head:
+                drawn = "|" in message
+                took = writer.table.header(plan, self._names, drawn=drawn)
+                if self._trace is not None:
+                    self._trace.odd |= drawn  # its names may go on in the next line
+                    self._trace.head = (plan.head, plan.spans) if took else self._trace.head
+            if plan.head or not is_rule(message):
+                if self._trace is not None:
+                    self._trace.weigh(writer)
+                writer.weigh(NOTHING, message, block)
+            if plan.bar is None:
+                return
+        record = fill(plan, tokens.values, shape)
+        if self._trace is not None:
+            self._trace.tabular |= bool(plan.row)
+            self._trace.odd |= not counts_whole(plan, tokens.values)
+        if plan.row and writer.table.head:
+            row = writer.table.row(plan, tokens.values, tokens.literals, self._names)
+            if row.points:
+                record = row._replace(
+                    step=record.step if row.step is None else row.step,
+                    total_steps=record.total_steps, bar=record.bar,
+                )  # fmt: skip
+        self._take(stream, line, said, writer, record, block)
+
+    def _plan(self, shape: str, tokens: Tokens) -> Plan:
+        plan = self._plans.get(shape)
+        if plan is None:
+            if any(text in shape for text in self._fragments):
+                plan = SILENT
+            else:
+                plan = understand(tokens.literals, tokens.marks, self._names)
+            if len(self._plans) >= _MAX_SHAPES:
+                self._plans.clear()
+            self._plans[shape] = plan
+        return plan
+
+    # From a record to points
+
+    def _take(
+        self, stream: Stream, line: int, said: Prefix, writer: Writer, record: Record, block: str
+    ) -> None:
+        """Follow where a record says it is, and keep its points if they count."""
+        rank = said.rank if record.rank is None else record.rank
+        if rank != said.rank:
+            writer = self.writers.reading(stream.name, rank)
+        if self._trace is not None:
+            self._trace.weigh(writer)
+        weighed = writer.weigh(record, said.message, block)
+        if self._trace is not None:
+            self._trace.take(record, weighed, said)
+        record = weighed
+        if block == "code" and record.evidence is Evidence.NONE:
+            return
+        place = writer.place
+        place.follow(record)
+        if record.step is not None and place.step == record.step:
+            self.ledger.reach(rank, record.step, line)
+        if not record.points or record.evidence is Evidence.NONE:
+            return
+        step = place.step if record.step is None else record.step
+        epoch = place.epoch if record.epoch is None else record.epoch
+        row = Row(line, said.time, rank, step, epoch, place.segment, record.training, record.points)
+        rows = writer.gate.passed(record, row)
+        if not rows:
+            self.ledger.unclear(said.message)
+        for passed in rows:
+            self.ledger.keep(stream, passed)
+
+    def _close(self, stream: Stream, rank: int | None, writer: Writer) -> None:
+        """Write the rows of a box that has ended."""
+        for line, record in writer.table.close(self._names):
+            place = writer.place
+            place.follow(record)
+            step = place.step if record.step is None else record.step
+            row = Row(line, None, rank, step, place.epoch, place.segment, True, record.points)
+            self.ledger.keep(stream, row)
+
+    # What lines depend on
+
+    def _is_watched(self, message: str) -> bool:
+        masked = _DIGITS.sub("0", message).lower()
+        seen = self._watched.get(masked)
+        if seen is None:
+            if len(self._watched) >= _MAX_SHAPES:
+                self._watched.clear()
+            seen = self._watched[masked] = any(word in masked for word in self._watchwords)
+        return seen
+
+
+def _glued(text: str) -> re.Match[str] | None:
+    """Where a second rank's line begins inside a line."""
+    if m := _GLUED.search(text, 1):
+        return m
+    first = _RANKED.search(text)
+    return first and _GLUED_APART.search(text, first.end())
