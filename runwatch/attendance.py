@@ -2,30 +2,36 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from glob import glob
 from typing import Any
 
+from runwatch.chunk import Chunk, Cursor
 from runwatch.elsewhere import FAR, Distant, Elsewhere
 from runwatch.errors import RunwatchError
-from runwatch.ingest import gpu
 from runwatch.ingest.following import Following
+from runwatch.ingest.gpu import Gpus, Look
+from runwatch.ingest.gpu_nvml import Local as LocalGpus
+from runwatch.ingest.gpu_reading import Reading
+from runwatch.ingest.gpu_smi import Asked
 from runwatch.repair import Local
 from runwatch.target import SERVICES, Kind, Target
 from runwatch.vitals import Gpu
 
 SOON = 0.05  # seconds between looks for what the source has not found yet
 GLANCE = 0.5  # seconds that one look at the GPUs may take
-Look = Callable[[], Awaitable[list[gpu.Reading]]]
 
 
 class Attendance:
-    """Looks now and then; `body` is the process behind the target, `gpu` how the GPUs were last."""
+    """Looks now and then; `body` is the process behind the target, `gpu` how the GPUs were last,
+    `measured` what they told of themselves and nobody has taken yet."""
 
     def __init__(self, target: Target, *, touch: bool = False) -> None:
         self.target = target
         self.body = _body(target, touch=touch)
         self.gpu: Gpu | None = None
+        self.measured: deque[Chunk] = deque()
 
     @property
     def looked(self) -> bool:
@@ -35,12 +41,12 @@ class Attendance:
     async def glance(self) -> None:
         """One look at the GPUs of this machine."""
         with contextlib.suppress(TimeoutError):
-            found = await asyncio.wait_for(gpu.Local()(), GLANCE)
+            found = await asyncio.wait_for(LocalGpus()(), GLANCE)
             self.gpu = total(found) if found else None
 
-    async def see(self, source: Following) -> None:
-        """Look until cancelled."""
-        await asyncio.gather(self._attend(source), self._gauge(source))
+    async def see(self, source: Following, cursors: Mapping[str, Cursor]) -> None:
+        """Look until cancelled; what GPUs tell goes on behind the cursors."""
+        await asyncio.gather(self._attend(source), self._gauge(source, cursors))
 
     async def _attend(self, source: Any) -> None:
         """See how the process or the job is that the source found."""
@@ -61,22 +67,38 @@ class Attendance:
             body.adopt(process)
         return FAR if process is not None else 0.0
 
-    async def _gauge(self, source: Following) -> None:
-        """Look at the GPUs, where there are any."""
-        look: Look = gpu.Local()
+    async def _gauge(self, source: Following, cursors: Mapping[str, Cursor]) -> None:
+        """Look at the GPUs of the machine that the run is on, where there are any."""
+        if self.target.kind in (Kind.SLURM, *SERVICES):
+            return  # it runs on others
+        look: Look = LocalGpus()
         if self.target.host:
             host = getattr(source, "host", None)
             while not source.streams():
                 await asyncio.sleep(SOON)
             if host is None:
                 return
-            look = gpu.remote(host.run)
-        while found := await look():
-            self.gpu = total(found)
-            await asyncio.sleep(FAR)
+            look = Asked(host.run)
+        found = await look()
+        self.gpu = total(found) if found else None
+        while found and not self.looked:
+            await asyncio.sleep(SOON)
+        gpus = Gpus(look, concerned=self._is_there)
+        async for chunk in gpus.chunks(cursors, quiet=FAR):
+            self.gpu = total(gpus.last)
+            if chunk.data:
+                self.measured.append(chunk)
+
+    def _is_there(self) -> bool:
+        """Whether the run is on the machine whose GPUs are looked at: a log may be written from
+        anywhere. Whoever writes into our pipe is here."""
+        if self.body is None:
+            return True
+        process = self.body.look()
+        return process is not None and process.alive
 
 
-def total(found: Sequence[gpu.Reading]) -> Gpu:
+def total(found: Sequence[Reading]) -> Gpu:
     """All GPUs as one: mean utilisation, memory together."""
     busy = [one.util for one in found if one.util is not None]
     used, size = (sum(getattr(one, n) or 0.0 for one in found) for n in ("used", "total"))

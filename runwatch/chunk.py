@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+TELEMETRY = "telemetry"  # the kind of a stream of what machines tell of themselves
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -9,7 +11,7 @@ class Stream:
 
     `name` is unique within the run (a path relative to what its files share); `rank` is what the
     name itself tells (`rank_3/stderr.log`), None where it tells nothing. `kind` is empty for a log;
-    else it says what else keeps the numbers of the run: tensorboard, table, wandb…
+    else it says what else keeps the numbers of the run: tensorboard, table, wandb… or `TELEMETRY`.
     """
 
     name: str

@@ -22,6 +22,7 @@ from runwatch.event import Event, Failed, Noted
 from runwatch.ingest import open_source
 from runwatch.ingest.follow_found import Names
 from runwatch.ingest.following import Following, ended, open_following
+from runwatch.ingest.gpu import STREAM
 from runwatch.parse.knowledge import Knowledge
 from runwatch.pipeline import Analysis, remembered
 from runwatch.remedy import Allowed
@@ -144,7 +145,7 @@ class Watched:
                 yield event
             return
         chunks = self.source.chunks(self.cursors, quiet=QUIET)
-        beside = asyncio.ensure_future(self._beside.see(self.source))
+        beside = asyncio.ensure_future(self._beside.see(self.source, self.cursors))
         try:
             async for event in self._follow(chunks):
                 yield event
@@ -184,6 +185,8 @@ class Watched:
                             self._take(chunk)
                             quiet = self._at_end(chunk, source)
                 watch = self.watch
+                while self._beside.measured:
+                    watch.gauge(self._beside.measured.popleft())
                 for text in source.events[told:]:
                     watch.note(text)
                 told = len(source.events)
@@ -278,7 +281,7 @@ def _has_ended(past: "Past") -> bool:
 
 
 def _resumed(past: "Past") -> str:
-    lines = sum(cursor.lines for cursor in past.cursors.values())
+    lines = sum(one.lines for name, one in past.cursors.items() if name != STREAM.name)
     return f"going on after {lines:,} lines read before"
 
 

@@ -25,11 +25,12 @@ from runwatch.parse.knowledge import Knowledge
 from runwatch.records import Batch
 from runwatch.redact import redact
 from runwatch.summary import Coverage, Summary
+from runwatch.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from runwatch.store import Past, Store
 
-STATE_VERSION = 7  # of what parser and detectors keep; an older past is read again from the start
+STATE_VERSION = 8  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
 
@@ -61,6 +62,7 @@ class Analysis:
         words = {word for d in self._detectors for word in getattr(d, "watchwords", ())}
         words |= watchwords() | self.checkpoints.watchwords
         self._parser = Parser(watchwords=words, year=clock().year, knowledge=knowledge)
+        self._telemetry = Telemetry(self._detectors, clock().year)
         self.outline = Outline()
         self._streams: dict[str, Stream] = {}
         self._ends: dict[str, int] = {}
@@ -91,6 +93,14 @@ class Analysis:
         if chunk.data:
             self._ends[name] = chunk.offset + len(chunk.data)
         return self._see(self._parser.feed(chunk))
+
+    def gauge(self, chunk: Chunk) -> Batch:
+        """What a machine of the run tells of itself, kept and judged beside the logs."""
+        batch = self._telemetry.take(chunk)
+        if self._store is not None:
+            self._pending.append(batch)
+            self._pending_points += len(batch.points)
+        return batch
 
     def tick(self, now: float, patience: float, *, lives: bool, three: float = 0.0) -> bool:
         """Tell that time has passed: `now` in seconds of a steady clock; `three` are those of the
@@ -145,7 +155,8 @@ class Analysis:
         """The run as it stands. `cite` gives the lines that findings of the numbers rest on."""
         found = evident(judgement.concluded(self.findings(), ending), cite)
         written = self._parser.account.lines > 0
-        checks = tuple(detector.check() for detector in self._detectors)
+        looked = [(d.check(), getattr(d, "beside", False)) for d in self._detectors]
+        checks = tuple(check for check, beside in looked if check.ran or not beside)
         verdict = judgement.fold(found, ending, written=written, blind=judgement.blind(checks))
         best = self.checkpoints.best(_wrecked_at(verdict))
         return Summary(
@@ -197,7 +208,7 @@ class Analysis:
         if self._store is None:
             return {}, {}
         cursors = {name: self._parser.cursor(stream) for name, stream in self._streams.items()}
-        return cursors, self._state()
+        return cursors | self._telemetry.cursors(), self._state()
 
     def _store_all(
         self, cursors: dict[str, Cursor], state: dict[str, Any], summary: Summary | None
@@ -229,6 +240,7 @@ class Analysis:
         return {
             "version": STATE_VERSION,
             "parser": self._parser.state(),
+            "telemetry": self._telemetry.state(),
             "streams": [[one.name, one.rank, one.kind] for one in self._streams.values()],
             "outline": self.outline.state(),
             "checkpoints": self.checkpoints.state(),
@@ -242,6 +254,7 @@ class Analysis:
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._streams = {name: Stream(name, *more) for name, *more in state["streams"]}
         self._parser.restore(state["parser"])
+        self._telemetry.restore(state["telemetry"])
         self.outline.restore(state["outline"])
         self.checkpoints.restore(state["checkpoints"])
         self.curves.restore(state["curves"])

@@ -94,6 +94,11 @@ class Watch:
         self.recent.feed(chunk, batch.first_line)
         self.pulse.feed(chunk, batch, self._heard)
 
+    def gauge(self, chunk: Chunk) -> None:
+        """What the machine of the run tells of itself: no sign of life of the run."""
+        self.recent.feed(chunk, self.analysis.gauge(chunk).first_line)
+        self._dirty = True
+
     def note(self, text: str) -> None:
         """A word about the source, to be told with the next tick."""
         self._notes.append(redact(text))

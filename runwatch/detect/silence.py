@@ -36,7 +36,7 @@ class Live:
         self._seen = False  # progress came while it was watched
         self._silence: dict[str, Any] | None = None
 
-    def feed(self, batch: Batch, columns: Columns) -> None:
+    def feed(self, batch: Batch, columns: Columns) -> bool:
         """Take the next batch: did it bring progress, and where?"""
         back = int(columns.measured[::-1].argmax()) if len(columns) else 0
         if len(columns) and columns.measured[-1 - back]:
@@ -48,10 +48,11 @@ class Live:
             self._arrived(batch, line, step)
         elif batch.last_line >= batch.first_line and not self._measured:
             self._arrived(batch, batch.last_line, None)
-            return
+            return True
         else:
-            return
+            return False
         self._measured = True
+        return True
 
     def _arrived(self, batch: Batch, line: int, step: int | None) -> None:
         stream = batch.stream

@@ -9,6 +9,7 @@ from runwatch.column import distinct
 from runwatch.detect.arrange import LARGE, Floats, Ints
 from runwatch.detect.evaluating import Evaluating
 from runwatch.detect.fold import finding
+from runwatch.detect.gpu_work import AtWork, weighed
 from runwatch.detect.named import holds
 from runwatch.detect.platform import WATCHWORDS, Platform
 from runwatch.detect.series import Columns
@@ -40,6 +41,10 @@ class Detector:
     so far counts as normal. Errors among a pipeline's task events are told, too (`task_log_error`,
     medium).
 
+    What the GPUs of its machine do meanwhile is told where they tell it: idle, or busy at far less
+    power than in training, as where ranks wait for each other, makes a hang sure; where they work
+    as before, it may be a long phase (medium, confidence low).
+
     Matters: a log that grows is no progress; an hourly sign of life hid a hang for 18 hours.
 
     Misses: silence after the last line of a log at rest; in the first twenty intervals, in which
@@ -55,13 +60,15 @@ class Detector:
         self._tracks: dict[str, dict[str, Any]] = {}
         self._limits: dict[str, float] = {}  # of each stream, where it was asked for since
         self._live, self._platform, self._evaluating = Live(), Platform(), Evaluating()
+        self._work = AtWork()
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
         self._platform.feed(batch)
         if batch.stream.kind == self._platform.kind:
             return
-        self._live.feed(batch, columns)
+        if self._live.feed(batch, columns):
+            self._work.went_on()
         self._evaluating.feed(batch, columns)
         name = batch.stream.name
         track = self._tracks.setdefault(name, _fresh(-1))
@@ -79,6 +86,10 @@ class Detector:
             if segment in clocks:
                 track["clock"] = max(clocks[segment], track["clock"] or clocks[segment])
 
+    def gauge(self, batch: Batch) -> None:
+        """Take what the GPUs tell of themselves."""
+        self._work.gauge(batch)
+
     def tick(self, now: float, patience: float, *, lives: bool, three: float = 0.0) -> bool:
         """Time has passed while the run is watched; seconds of a steady clock. Whether it is, or
         just was, too quiet."""
@@ -95,7 +106,9 @@ class Detector:
 
     def findings(self) -> list[Finding]:
         """Pauses that were too long, and the silence that still lasts."""
-        found = [*self._platform.findings(), *self._live.findings(self._evaluating.at)]
+        work = self._work.seen()
+        silences = self._live.findings(self._evaluating.at)
+        found = [*self._platform.findings(), *(weighed(one, work) for one in silences)]
         for track in self._tracks.values():
             found += [_told(pause, State.RECOVERED) for pause in track["pauses"]]
             if track["at"] is not None and track["clock"] is not None:
@@ -116,7 +129,8 @@ class Detector:
         """All its past as plain JSON values."""
         return {"tracks": self._tracks, "live": self._live.state(),
                 "platform": self._platform.state(),
-                "evaluating": self._evaluating.state()}  # fmt: skip
+                "evaluating": self._evaluating.state(),
+                "work": self._work.state()}  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
@@ -124,6 +138,7 @@ class Detector:
         self._live = Live(**state["live"])
         self._platform = Platform(**state["platform"])
         self._evaluating = Evaluating(state["evaluating"])
+        self._work = AtWork(**state["work"])
 
 
 def _advances(columns: Columns) -> Ints:

@@ -1,17 +1,17 @@
 """Runs that a tracking service keeps, followed: asked again and again for what is new."""
 
 import asyncio
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.cloud import CloudJob
 from runwatch.errors import UnreachableError
 from runwatch.ingest.following import Following, Reach
 from runwatch.ingest.service import Page, Places, Service, Tracked, kind_of, service_of
+from runwatch.ingest.thread import in_thread
 from runwatch.judgement import Ending
 from runwatch.target import Target
 
@@ -134,7 +134,7 @@ class Tracking:
 
     async def _waited(self, ask: Callable[[], _T], quiet: float) -> AsyncIterator[_T | Chunk]:
         """The answer to a question, after empty chunks while it takes its time."""
-        asking = _in_thread(ask)
+        asking = in_thread(ask)
         while not asking.done():
             await asyncio.wait({asking}, timeout=quiet)
             if self._closed.is_set() and not asking.done():
@@ -183,24 +183,3 @@ class Tracking:
         words = str(error).removesuffix("; state unknown")
         hint = f" ({error.hint})" if error.hint else ""
         self.reach = Reach(False, f"{words}{hint}, since {since}, state unknown", self.reach.at)
-
-
-def _in_thread(ask: Callable[[], _T]) -> "asyncio.Future[_T]":
-    """Run a question in a thread that nobody waits for at the end of the program."""
-    loop = asyncio.get_running_loop()
-    asking: asyncio.Future[_T] = loop.create_future()
-
-    def settle(setter: Callable[[Any], None], told: Any) -> None:
-        if not asking.done():
-            setter(told)
-
-    def run() -> None:
-        try:
-            setter, told = asking.set_result, ask()
-        except BaseException as error:
-            setter, told = asking.set_exception, error  # type: ignore[assignment]
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, setter, told)
-
-    threading.Thread(target=run, daemon=True, name="service").start()
-    return asking

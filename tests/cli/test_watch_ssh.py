@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from runwatch.ingest.gpu import QUERY
+from runwatch.home import default_path
+from runwatch.store import Store
+from tests.ingest.nvidia_smi import installed
 from tests.ingest.server import Server, at_home
-from tests.monitor.live import Training, Watcher, progress, state, steps
+from tests.monitor.live import Training, Watcher, finding, progress, state, steps
 
 pytest.importorskip("asyncssh")
 
@@ -83,26 +84,34 @@ def test_one_look_at_a_slow_host_sees_all(tmp_path: Path, monkeypatch: pytest.Mo
             watcher.close()
 
 
-def test_the_gpus_there_are_told_with_each_report(
+def test_the_gpus_there_are_told_with_each_report_and_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One query of `nvidia-smi` over the same connection: mean utilisation, memory together."""
+    """`nvidia-smi` over the same connection: mean utilisation, memory together; what is wrong with
+    one is a finding that cites what it told."""
     programs = tmp_path / "programs"
-    programs.mkdir()
-    smi = programs / "nvidia-smi"
-    wanted = shlex.join(shlex.split(QUERY)[1:])
-    smi.write_text(
-        f'#!/bin/sh\n[ "$*" = {shlex.quote(wanted)} ] || exit 2\n'
-        "echo '0, 96, 18637, 24564'; echo '1, 90, 18637, 24564'\n"
-    )
-    smi.chmod(0o755)
+    gpu = {"utilization.gpu": 96, "memory.used": 18637, "memory.total": 24564}
+    broken = {"utilization.gpu": 90, "gpu_recovery_action": "Reset"}
+    installed(programs, [gpu | {"index": 0}, gpu | broken | {"index": 1}])
     cue = tmp_path / "cue"
     with (
         at_home(tmp_path, monkeypatch, f"SetEnv PATH={programs}:{os.environ['PATH']}"),
-        followed(tmp_path, *steps(1, 99), {"wait": str(cue)}, "Training finished") as watcher,
+        followed(
+            tmp_path, *steps(1, 50), {"wait": str(cue)}, *steps(51, 100), "Training finished"
+        ) as watcher,
     ):
         told = watcher.until(lambda event: event["event"] == "progress" and event["gpu"])["gpu"]
         assert (93, 2) == (told["utilisation"], told["count"])
         assert (2 * 18.2, 2 * 23.99) == (told["used"] / 2**30, told["total"] / 2**30)
+        found = next((one for one in watcher.events if one.get("kind") == "gpu_hardware"), None)
+        found = found or watcher.until(finding("gpu_hardware"))
+        assert "GPU 1: the driver asks for a reset of the GPU" == found["message"]
+        assert '"gpu":1,"gpus":2,"gpu_util":90.0' in found["evidence"][0]
         cue.touch()
         assert watcher.end() == 0
+    rows = Store(default_path(os.environ)).query(
+        "SELECT DISTINCT metric, value FROM points WHERE stream = 'gpu telemetry' AND metric IN"
+        " ('gpu_util', 'mem_used_gb') ORDER BY ALL"
+    )
+    expected = [("gpu_util", 90), ("gpu_util", 96), ("mem_used_gb", 18.2)]
+    assert expected == [tuple(row.values()) for row in rows.to_pylist()]
