@@ -131,23 +131,24 @@ class Places:
 
     def __init__(self, service: Service, kind: str, cursors: Mapping[str, Cursor]) -> None:
         self.title, self._kind = service.title, kind
-        self._first = getattr(service, "first", HISTORY)
         self._places: dict[str, _Place] = {}
-        self._last = self._place(Page(b"", {}, self._first))
-        self._resume(cursors)
+        first = self._place(Page(b"", {}, getattr(service, "first", HISTORY))).stream.name
+        self._places |= self._resumed(cursors)
+        self._last = self._places[first]
 
-    def _resume(self, cursors: Mapping[str, Cursor]) -> None:
-        """Go on at cursors that stand where a chunk ended; where one stands anywhere else, start
-        over with all: what was seen of one says what was seen of the run."""
+    def _resumed(self, cursors: Mapping[str, Cursor]) -> dict[str, _Place]:
+        """Those of cursors that stand where a chunk ended; where one stands anywhere else, all
+        start over: what was seen of one says what was seen of the run."""
+        found: dict[str, _Place] = {}
         for name, cursor in cursors.items():
             told = _told(cursor)
             if told.get("run") != self.title:
                 continue
             if told.get("at") != cursor.offset or not isinstance(told.get("seen"), dict):
-                self._places = {self._first: _Place(Stream(self._first, None, self._kind))}
-                return
+                return {}
             stream = Stream(name, told.get("rank"), str(told.get("kind", self._kind)))
-            self._places[name] = _Place(stream, cursor.offset, told["seen"])
+            found[name] = _Place(stream, cursor.offset, told["seen"])
+        return found
 
     @property
     def seen(self) -> dict[str, Seen]:

@@ -132,6 +132,19 @@ def test_it_goes_on_behind_the_last_step_that_was_seen(run: Tracked) -> None:
         assert whole == read(run.source(), {"history": other})["history"]
 
 
+def test_where_nothing_is_new_the_place_stays(run: Tracked) -> None:
+    """Followed from where it was left, it goes on from there whenever it is followed again."""
+    run.log(0, 30)
+    _, cursor = place(run.source())
+
+    async def follow_it() -> Cursor:
+        async with Reader(run.follow(), {"history": cursor}) as reader:
+            await reader.turns(2)
+            return reader.cursors["history"]
+
+    assert cursor == asyncio.run(follow_it())
+
+
 @pytest.mark.parametrize(
     ("word", "state"),
     [("finished", "SUCCEEDED"), ("failed", "FAILED"), ("killed", "CANCELLED")],
