@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from runwatch.errors import InputError, RunwatchError
+from runwatch.ingest import service
 from runwatch.ingest.rows import Counter, row
 from runwatch.ingest.service import (
     HISTORY,
@@ -50,7 +51,7 @@ class _Spot:
     read: int = 0
 
 
-class Service:
+class Service(service.Service):
     """See `service.Service`. The address is the target's, else what MLflow itself is set to."""
 
     def __init__(self, target: Target) -> None:

@@ -8,7 +8,7 @@ asks for the rest only, whatever the length of the history.
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
@@ -80,19 +80,30 @@ class Service(Protocol):
 
     Each raises UnreachableError where there is no answer or none without logging in again,
     InputError where the service knows no such run, UsageError where the client library is missing.
-    `title` may be another once it has looked: what a name stood for. A service may have more to
-    say: `behind`, why not all that was logged could be asked for, "" where it could; `skipped`,
-    what of it is not read at all; `notes`, words for people; `fresh()`, whether it knows of
-    something new; `close()`, to let go of what it holds open.
+    `title` may be another once it has looked: what a name stood for. What a service need not have
+    to say stands here: its `first` stream; `behind`, why not all that was logged could be asked
+    for; `skipped`, what of it is not read at all; `notes`, words for people, which only grow.
     """
 
     title: str
+    first: str = HISTORY
+    behind: str = ""
+    skipped: Sequence[Skipped] = ()
+    notes: Sequence[str] = ()
 
     def look(self) -> Tracked:
         """The run as it is now."""
 
     def pages(self, seen: Mapping[str, Seen]) -> Iterator[Page]:
         """The lines behind what was seen of each stream, some at a time."""
+
+    def fresh(self) -> bool:
+        """Whether it knows of something new without being asked."""
+        return False
+
+    def close(self) -> None:
+        """Let go of what it holds open."""
+        return
 
 
 def service_of(target: Target) -> Service:
@@ -132,7 +143,7 @@ class Places:
     def __init__(self, service: Service, kind: str, cursors: Mapping[str, Cursor]) -> None:
         self.title, self._kind = service.title, kind
         self._places: dict[str, _Place] = {}
-        first = self._place(Page(b"", {}, getattr(service, "first", HISTORY))).stream.name
+        first = self._place(Page(b"", {}, service.first)).stream.name
         self._places |= self._resumed(cursors)
         self._last = self._places[first]
 
@@ -231,16 +242,16 @@ class Tracker:
         self.said = self._service.look().said  # which tells what a run is called, too
         self._places = places = Places(self._service, self._kind, cursors)
         for left in reversed(range(_TRIES)):
-            self.said = self._service.look().said
             for page in self._service.pages(places.seen):
                 yield places.after(page)
-            behind = getattr(self._service, "behind", "")
-            if not behind:
+            if not self._service.behind:
                 break
             if not left:
-                raise UnreachableError(f"{behind}; state unknown", hint="try again later")
+                words = f"{self._service.behind}; state unknown"
+                raise UnreachableError(words, hint="try again later")
             time.sleep(self._wait)
-        self.skipped = [*getattr(self._service, "skipped", ())]
+            self.said = self._service.look().said
+        self.skipped = [*self._service.skipped]
         yield from places.ends()
 
 

@@ -62,13 +62,12 @@ class Tracking:
     async def close(self) -> None:
         """Stop; a question that waits for its answer is left alone."""
         self._closed.set()
-        if (close := getattr(self._service, "close", None)) is not None:
-            close()
+        self._service.close()
 
     @property
     def behind(self) -> str:
         """Why not all that was logged could be asked for, "" where it could."""
-        return str(getattr(self._service, "behind", ""))
+        return self._service.behind
 
     @property
     def caught_up(self) -> bool:
@@ -146,9 +145,8 @@ class Tracking:
     async def _rest(self, pause: float, quiet: float) -> AsyncIterator[Chunk]:
         """Wait for the next round, or until the service knows of something new."""
         until = time.monotonic() + pause
-        fresh = getattr(self._service, "fresh", None)
         while not self._closed.is_set() and (left := until - time.monotonic()) > 0:
-            if fresh is not None and fresh():
+            if self._service.fresh():
                 return
             yield self._places.nothing()
             with suppress(TimeoutError):
@@ -165,7 +163,7 @@ class Tracking:
         elif behind != self._behind:
             self.events.append(behind)
         self._behind = behind
-        notes = getattr(self._service, "notes", ())
+        notes = self._service.notes
         self.events += notes[self._noted :]
         self._noted = len(notes)
         if not self.reach.ok:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runwatch.errors import InputError, UnreachableError
+from runwatch.ingest import service
 from runwatch.ingest.service import Page, Seen, Tracked
 from runwatch.ingest.source import Skipped
 from runwatch.ingest.vertex_api import Api, DeniedError, QuotaError
@@ -36,7 +37,7 @@ class Pace:
     late: float = 10.0
 
 
-class Service:
+class Service(service.Service):
     """See `service.Service`. The target's path is the full name of the job; what stands last in it
     may be the name that people gave."""
 
@@ -46,7 +47,6 @@ class Service:
         self, target: Target, *, pace: Pace | None = None,
         steady: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
-        self.behind = ""
         self._is_pipeline = target.kind is Kind.VERTEX_PIPELINE
         self._what = "pipeline" if self._is_pipeline else "custom job"
         self._path = target.path
@@ -82,14 +82,10 @@ class Service:
 
     def _ending(self, job: Described) -> Ending | None:
         """How it ended, once what it wrote last has had the time to arrive."""
-        state = job.ending
-        if state is None or job.cloud.ended is None:
-            settled = self._steady() - self._over >= self._pace.late
-        else:
-            settled = (
-                self._steady() - self._over >= self._pace.late
-                or self._wall() - job.cloud.ended >= 2 * self._pace.late
-            )
+        state, ended = job.ending, job.cloud.ended
+        settled = self._steady() - self._over >= self._pace.late
+        if ended is not None:
+            settled |= self._wall() - ended >= 2 * self._pace.late
         if state is None or not settled:
             return None
         why = f": {job.error.splitlines()[0]}" if job.error else ""

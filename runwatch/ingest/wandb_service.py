@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from runwatch.errors import InputError, RunwatchError
+from runwatch.ingest import service
 from runwatch.ingest.rows import row
 from runwatch.ingest.service import (
     HISTORY,
@@ -34,7 +35,7 @@ _LOGIN = "log in again with `wandb login`, or set WANDB_API_KEY"
 _DENIED = ("401", "403", "permission", "unauthorized", "authenticat", "logged in", "login")
 
 
-class Service:
+class Service(service.Service):
     """See `service.Service`. The target's path is entity/project/run."""
 
     def __init__(self, target: Target) -> None:
