@@ -14,6 +14,7 @@ from runwatch.errors import InputError, RunwatchError, UnreachableError
 from runwatch.ingest.service import asked, client, unreachable
 
 PAGE = 1000  # entries in an answer, the most that may be asked for
+_NAMED = 100  # jobs of one name in an answer
 _TIMEOUT = 20.0  # seconds to wait for an answer; who watches asks again by himself
 _SEARCHED = 60.0  # the same for entries, which are searched for
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
@@ -61,23 +62,27 @@ class Api:
         """A pipeline job by its full name; InputError where there is none."""
         return self._ask(lambda: self._pipelines.get_pipeline_job(name=name, **_PATIENT), _JOB)
 
-    def custom_jobs(self, parent: str, wanted: str) -> list[Any]:
-        """The first of those that a filter matches, the latest first."""
-        request = {"parent": parent, "filter": wanted, "page_size": 10}
-        found = self._ask(
-            lambda: next(self._jobs.list_custom_jobs(request=request, **_PATIENT).pages), _JOBS
-        )
-        return sorted(found.custom_jobs, key=_age, reverse=True)
-
-    def pipelines(self, parent: str, wanted: str) -> list[Any]:
-        """The same of pipeline jobs."""
-        order = "create_time desc"
-        request = {"parent": parent, "filter": wanted, "page_size": 10, "order_by": order}
-        found = self._ask(
-            lambda: next(self._pipelines.list_pipeline_jobs(request=request, **_PATIENT).pages),
+    def latest_custom_job(self, parent: str, wanted: str) -> Any:
+        """The latest of those that a filter matches, None where there is none. The service lists
+        them in no order that it promises, so all are looked at."""
+        request = {"parent": parent, "filter": wanted, "page_size": _NAMED}
+        return self._ask(
+            lambda: max(
+                self._jobs.list_custom_jobs(request=request, **_PATIENT), key=_age, default=None
+            ),
             _JOBS,
         )
-        return list(found.pipeline_jobs)
+
+    def latest_pipeline(self, parent: str, wanted: str) -> Any:
+        """The same of pipeline jobs, which it lists in the order that is asked for."""
+        order = "create_time desc"
+        request = {"parent": parent, "filter": wanted, "page_size": 1, "order_by": order}
+        return self._ask(
+            lambda: next(
+                iter(self._pipelines.list_pipeline_jobs(request=request, **_PATIENT)), None
+            ),
+            _JOBS,
+        )
 
     def entries(self, wanted: str) -> Iterator[list[Any]]:
         """Entries of a log that a filter matches, in order of their time, some at a time."""

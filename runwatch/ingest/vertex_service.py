@@ -107,14 +107,14 @@ class Service(service.Service):
         """The latest job that people gave this name."""
         parent = f"projects/{self._project}/locations/{self._region}"
         said = self._id.replace("\\", "\\\\").replace('"', '\\"')
-        list_ = self._api.pipelines if self._is_pipeline else self._api.custom_jobs
-        found = list_(parent, f'display_name="{said}"')
-        if not found:
+        latest = self._api.latest_pipeline if self._is_pipeline else self._api.latest_custom_job
+        found = latest(parent, f'display_name="{said}"')
+        if found is None:
             raise InputError(
                 f"Vertex AI knows no {self._what} {self._id} in {self._project}, {self._region}",
                 hint="are --project and --region those of the job?",
             )
-        return found[0]
+        return found
 
     # Its lines
 

@@ -252,8 +252,10 @@ def test_what_comes_late_or_twice_is_given_once(server: vertex.Server) -> None:
 
 
 def test_a_name_that_people_gave_finds_the_latest(server: vertex.Server) -> None:
-    """Whatever characters it has; what no job is called is no outage."""
-    for number, seconds in (("7", 10), ("8", 30), ("9", 20)):
+    """Whatever characters it has, in whatever order and in how many pages the service lists them;
+    what no job is called is no outage."""
+    server.page = 2
+    for number, seconds in (("7", 10), ("9", 20), ("8", 30), ("6", 5)):
         server.jobs[f"{vertex.PARENT}/customJobs/{number}"] = vertex.custom_job(
             number, display_name='my "best" run', create_time=vertex.at(seconds)
         )
@@ -724,8 +726,13 @@ def test_the_end_of_a_pipeline_is_what_the_platform_says(
 
 
 def test_a_pipeline_is_found_by_the_name_that_people_gave(server: vertex.Server) -> None:
-    """And goes by its full name from then on."""
+    """The latest of that name, which goes by its full name from then on."""
+    earlier = f"{PIPELINE}-earlier"
+    server.pipelines[earlier] = vertex.pipeline(
+        f"{NAME}-earlier", "RUNNING", create_time=vertex.at(-90)
+    )
     server.pipelines[PIPELINE] = vertex.pipeline(NAME, "RUNNING")
-    assert PIPELINE.encode() in read(piped(server, "my-llm-pipeline"))["vertex"]
+    text = read(piped(server, "my-llm-pipeline"))["vertex"].decode()
+    assert (True, False) == (f"({PIPELINE})" in text, earlier in text)
     with pytest.raises(InputError, match="knows no pipeline nothing"):
         read(piped(server, "nothing"))

@@ -46,7 +46,7 @@ class Server:
     asked: list[tuple[str, Any]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
-    page: int = 1000  # entries in an answer at most
+    page: int = 1000  # entries or jobs in an answer at most
     suppresses: bool = False  # whether a tail leaves out what arrives, and says so
     deaf: bool = False  # the same, and does not
     tails: int = 0  # that have begun
@@ -163,12 +163,23 @@ class Server:
     def _job_list(self, request: Any, context: Any) -> Any:
         from google.cloud import aiplatform_v1 as ai
 
-        return ai.ListCustomJobsResponse(custom_jobs=_matching(self.jobs, request))
+        found, token = self._paged(_matching(self.jobs, request), request)
+        return ai.ListCustomJobsResponse(custom_jobs=found, next_page_token=token)
 
     def _pipeline_list(self, request: Any, context: Any) -> Any:
         from google.cloud import aiplatform_v1 as ai
 
-        return ai.ListPipelineJobsResponse(pipeline_jobs=_matching(self.pipelines, request))
+        assert "create_time desc" == request.order_by
+        jobs = _matching(self.pipelines, request)
+        jobs.sort(key=lambda job: job.create_time, reverse=True)
+        found, token = self._paged(jobs, request)
+        return ai.ListPipelineJobsResponse(pipeline_jobs=found, next_page_token=token)
+
+    def _paged(self, found: list[Any], request: Any) -> tuple[list[Any], str]:
+        """What of it is answered now, and the word to ask for the rest with."""
+        first = int(request.page_token or 0)
+        last = first + min(self.page, request.page_size)
+        return found[first:last], str(last) if last < len(found) else ""
 
     # Logs
 
@@ -183,11 +194,9 @@ class Server:
 
         assert "timestamp asc" == request.order_by
         wanted = _selects(request.filter)
-        found = sorted(filter(wanted, self.entries), key=lambda e: (e.timestamp, e.insert_id))
-        first = int(request.page_token or 0)
-        last = first + min(self.page, request.page_size)
-        token = str(last) if last < len(found) else ""
-        return logs.ListLogEntriesResponse(entries=found[first:last], next_page_token=token)
+        entries = sorted(filter(wanted, self.entries), key=lambda e: (e.timestamp, e.insert_id))
+        found, token = self._paged(entries, request)
+        return logs.ListLogEntriesResponse(entries=found, next_page_token=token)
 
     def _tail(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
         from google.cloud.logging_v2.types import logging as logs
