@@ -207,9 +207,8 @@ class Watch:
             return self.finish("the input has ended")
         if self.unreachable:
             return []
-        runs = self.cloud is not None and not self.cloud.over  # whatever one of its tasks says
-        ending = GOES_ON if runs else self._ending
-        pulse = self.pulse
+        # The end of a job is its platform's to tell, whatever one of its tasks says of its own.
+        ending, pulse = self._ending if self.cloud is None else GOES_ON, self.pulse
         course = Course(ending, self._ending_since, self._heard, *pulse.latest, pulse.stride)
         events = list(self.treatment.treat(now, course))
         if self.treatment.stop and not self.treatment.doing.busy:

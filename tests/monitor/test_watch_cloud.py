@@ -41,7 +41,8 @@ class Bench:
     def says(self, cloud: CloudJob, ending: Ending | None = None) -> list[Event]:
         """The platform says this of its job, as the monitor passes it on."""
         goes_on = Ending(TerminalState.RUNNING, "it says so", settled=True)
-        self.watch.treatment.own = ending or (None if cloud.over else goes_on)
+        said = ending or (None if cloud.over else goes_on)  # the last lines are waited for
+        self.watch.treatment.own = said or self.watch.treatment.own
         return self.watch.see(cloud)
 
     def say(self, stream: Stream, *lines: str) -> None:
@@ -123,6 +124,18 @@ def test_a_crash_that_the_platform_overcame_does_not_end_the_watch() -> None:
     bench.says(replace(JOB, state="SUCCEEDED", over=True), done)
     (end,) = of(Ended, bench.after(5))
     assert ("SUCCEEDED", "GO") == (end.summary["terminal_state"], end.summary["decision"])
+
+
+def test_a_job_whose_last_lines_are_waited_for_has_not_ended_yet() -> None:
+    """The platform says at once that it is over, and how it ended when they have arrived."""
+    bench = running("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+    bench.after(900)
+    over = replace(JOB, state="FAILED", over=True)
+    bench.says(over)
+    assert [] == of(Ended, bench.after(20))
+    bench.says(over, Ending(TerminalState.FAILED, "Vertex AI says FAILED: x", settled=True))
+    (end,) = of(Ended, bench.after(5))
+    assert ("FAILED", "NO-GO") == (end.summary["terminal_state"], end.summary["decision"])
 
 
 def test_another_state_of_a_task_starts_the_pace_over() -> None:
