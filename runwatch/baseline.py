@@ -1,15 +1,15 @@
 """What a run is measured against: numbers of a paper, or another run at the same step."""
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from runwatch.curve import Curve, higher_is_better, words_of
 from runwatch.errors import UsageError
+from runwatch.pattern import compiled
 
-_PAIR = re.compile(r"\s*(?P<name>[^=<>]+?)\s*(?P<sign>[=<>])=?\s*(?P<value>\S+)\s*")
+_PAIR = compiled(r"\s*(?P<name>[^=<>]+?)\s*(?P<sign>[=<>])=?\s*(?P<value>\S+)\s*")
 # Names that a quantity goes by, the evaluation first: a baseline is a number of an evaluation.
 _WORDS = {
     "loss": ("eval_loss", "loss"),

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from runwatch.ingest.process import Process
 from runwatch.ingest.process_remote import SAY_CUT, cut
 from runwatch.ingest.ssh import Host
+from runwatch.pattern import compiled
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_NAME = compiled(r"[A-Za-z_][A-Za-z_0-9]*")
 # A shell sets the first itself where nobody else did; some shells let nobody set the others.
 _SET_BY_SHELLS = ("PWD", "OLDPWD", "SHLVL")
 _KEPT_BY_SHELLS = frozenset(("UID", "EUID", "PPID", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO", "_"))

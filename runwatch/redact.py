@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from runwatch import shipped
+from runwatch.pattern import compiled
 
 MARK = "[redacted]"
 
@@ -30,7 +31,7 @@ class Secret:
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """Compiled when first hinted at: most texts never need it."""
-        return re.compile(self.pattern)
+        return compiled(self.pattern)
 
     def taken_out(self, text: str) -> str:
         """The text with the mark in place of each secret of this kind."""

@@ -18,6 +18,7 @@ from typing import Any
 from runwatch.curve import Curve, Spot
 from runwatch.errors import UsageError, in_words
 from runwatch.judgement import Judgement
+from runwatch.pattern import compiled
 from runwatch.plain import one_line
 from runwatch.redact import redact
 
@@ -25,10 +26,10 @@ PATIENCE = 60.0  # seconds for the whole answer, however slowly it comes
 MOST = 1 << 20  # bytes of an answer that are read
 LOSSES, EVALUATIONS = 10, 3
 _WIDTH = 300  # characters of one line that others wrote
-_ANSWER = re.compile(r"(STOP|CONTINUE|WAIT)(?:[.:](?:[^\S\n].*)?)?")
-_WORDS = re.compile(r"\b(STOP|CONTINUE|WAIT)\b")
-_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)  # of models served without a parser
-_PATHS = re.compile(r"(?:\w+@[\w.-]+:)?(?:~|\.{1,2})?/[^\s,;:'\"]+|\w+@[\w.-]+(?::\S+)?")
+_ANSWER = compiled(r"(STOP|CONTINUE|WAIT)(?:[.:](?:[^\S\n].*)?)?")
+_WORDS = compiled(r"\b(STOP|CONTINUE|WAIT)\b")
+_THOUGHTS = compiled(r"\A\s*<think>.*?</think>", re.DOTALL)  # of models served without a parser
+_PATHS = compiled(r"(?:\w+@[\w.-]+:)?(?:~|\.{1,2})?/[^\s,;:'\"]+|\w+@[\w.-]+(?::\S+)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,15 @@ from enum import StrEnum
 from typing import Self
 
 from runwatch.errors import UsageError
+from runwatch.pattern import compiled
 
 _HOST = r"(?P<host>\[[0-9a-fA-F:.%\w]+\]|[A-Za-z0-9][\w.-]*)"
 _USER = r"(?:(?P<user>[^\s@:/]+)@)"
-_URL = re.compile(rf"ssh://{_USER}?{_HOST}(?::(?P<port>\d{{1,5}}))?(?P<path>/.*)?", re.DOTALL)
-_REMOTE = re.compile(rf"{_USER}{_HOST}:(?P<path>.+)", re.DOTALL)
-_BARE = re.compile(rf"{_HOST}:(?P<path>[/~].*)", re.DOTALL)  # a host of ~/.ssh/config
-_WANDB_PAGE = re.compile(r"https?://[^/]+/([^/]+/[^/]+)/(?:runs/)?(?=[^/]+$)")
-_ACCOUNT = re.compile(rf"(?:ssh://)?{_USER}?{_HOST}(?::(?P<port>\d{{1,5}}))?/?")
+_URL = compiled(rf"ssh://{_USER}?{_HOST}(?::(?P<port>\d{{1,5}}))?(?P<path>/.*)?", re.DOTALL)
+_REMOTE = compiled(rf"{_USER}{_HOST}:(?P<path>.+)", re.DOTALL)
+_BARE = compiled(rf"{_HOST}:(?P<path>[/~].*)", re.DOTALL)  # a host of ~/.ssh/config
+_WANDB_PAGE = compiled(r"https?://[^/]+/([^/]+/[^/]+)/(?:runs/)?(?=[^/]+$)")
+_ACCOUNT = compiled(rf"(?:ssh://)?{_USER}?{_HOST}(?::(?P<port>\d{{1,5}}))?/?")
 
 
 class Kind(StrEnum):
@@ -39,12 +40,12 @@ FILES = (Kind.FILE, Kind.FOLDER, Kind.GLOB)  # on this machine: at hand as often
 VERTEX = (Kind.VERTEX_PIPELINE, Kind.VERTEX_TRAINING)
 SERVICES = (Kind.WANDB, Kind.MLFLOW, *VERTEX)  # runs that a service keeps
 
-_CLOUD_NAME = re.compile(r"projects/([^/]+)/locations/([^/]+)/(pipelineJobs|customJobs)/([^/]+)")
-_CLOUD_PAGE = re.compile(
+_CLOUD_NAME = compiled(r"projects/([^/]+)/locations/([^/]+)/(pipelineJobs|customJobs)/([^/]+)")
+_CLOUD_PAGE = compiled(
     r"https://console\.cloud\.google\.com/vertex-ai/(?:pipelines/)?locations/([^/]+)/"
     r"(?:pipelines/)?(?:training|runs)/([^/?]+)[^?]*\?(?:[^#]*&)?project=([^&#]+)"
 )
-_ADDRESS = re.compile(r"(https?://)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?/?")
+_ADDRESS = compiled(r"(https?://)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?/?")
 
 
 @dataclass(frozen=True, slots=True)

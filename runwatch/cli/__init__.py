@@ -25,6 +25,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         code = _run(list(sys.argv[1:] if words is None else words))
         sys.stdout.flush()
+        _keep_patterns()
     except RunwatchError as error:
         complain(error)
         return error.exit_code
@@ -41,6 +42,12 @@ def main(words: Sequence[str] | None = None) -> int:
         complain(_failed(error))
         return InputError.exit_code
     return code
+
+
+def _keep_patterns() -> None:
+    from runwatch.pattern import keep
+
+    keep()
 
 
 def _failed(error: OSError) -> InputError:

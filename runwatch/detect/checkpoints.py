@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from runwatch import shipped
+from runwatch.pattern import compiled
 from runwatch.records import Batch
 
 _KEPT = 64  # checkpoints remembered, the last ones
@@ -158,13 +159,13 @@ class _Known:
 
     @lru_cache(maxsize=8)  # noqa: B019 there is one object of this class, for good
     def _pattern(self, name: str) -> re.Pattern[str]:
-        return re.compile(self.table[name], re.IGNORECASE)
+        return compiled(self.table[name], re.IGNORECASE)
 
     def _patterns(self) -> list[tuple[re.Pattern[str], bool]]:
         if not self._compiled:
             path = self.table["path"]
             self._compiled = [
-                (re.compile(row["pattern"].replace("{path}", path), re.I), row.get("best", False))
+                (compiled(row["pattern"].replace("{path}", path), re.I), row.get("best", False))
                 for row in self.table["saved"]
             ]
         return self._compiled

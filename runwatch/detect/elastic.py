@@ -14,12 +14,13 @@ from typing import Any
 from runwatch.detect.exits import belief
 from runwatch.detect.hit import KEPT_CHARACTERS
 from runwatch.detect.note import Note
+from runwatch.pattern import compiled
 
-_FIELD = re.compile(
+_FIELD = compiled(
     r"(?:\[?(?:rank|default) ?\d+\]?:\s*)*(time|host|rank|exitcode|error_file|traceback)\s*: ?(.*)$"
 )
-_RANK = re.compile(r"(-?\d{1,6})(?: \(local_rank: (-?\d+)\))?")
-_CODE = re.compile(r"(-?\d{1,6})(?: \(pid: (\d+)\))?")
+_RANK = compiled(r"(-?\d{1,6})(?: \(local_rank: (-?\d+)\))?")
+_CODE = compiled(r"(-?\d{1,6})(?: \(pid: (\d+)\))?")
 _KEPT = 512
 _FRAMED_LINES = 200  # how long a traceback inside a table may be
 

@@ -8,9 +8,10 @@ from runwatch.detect import Faults, detectors
 from runwatch.detect.named import Rules
 from runwatch.detect.signatures import Signature, catalog, context_table
 from runwatch.judgement import rule, rules
+from runwatch.pattern import compiled
 
 _PARTS = ("Sees", "Matters", "Misses", "Tune")
-_PART = re.compile(rf"^({'|'.join(_PARTS)}): ", re.M)
+_PART = compiled(rf"^({'|'.join(_PARTS)}): ", re.M)
 _MAX_SAMPLES = 3
 
 

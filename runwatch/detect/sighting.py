@@ -16,16 +16,17 @@ from runwatch.detect.note import Note, notes
 from runwatch.detect.progress import ENOUGH, Progress
 from runwatch.detect.signatures import Signature, catalog
 from runwatch.detect.traceback import Caught, Reader, kind_of
+from runwatch.pattern import compiled
 from runwatch.records import Batch
 
-_WORLD = re.compile(r"(?:world[_ ]?size|nranks|n_ranks)['\"]?\s*[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
-_EPOCHS = re.compile(
+_WORLD = compiled(r"(?:world[_ ]?size|nranks|n_ranks)['\"]?\s*[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
+_EPOCHS = compiled(
     r"\b(?:num_train_epochs|max_epochs?|num_epochs|n_epochs|epochs)['\"]?\s*[=:]\s*(\d+)\b"
 )
-_SEVERAL = re.compile(
+_SEVERAL = compiled(
     r"nccl|\brank\s?[\[=:]?\s?\d|torchelastic|torch[./]distributed|mpirun|srun", re.IGNORECASE
 )
-_SAID = re.compile(r"\[(?:PG [^\]\n]{0,120}? )?Rank (\d{1,6})\]")
+_SAID = compiled(r"\[(?:PG [^\]\n]{0,120}? )?Rank (\d{1,6})\]")
 _CHILDS_LINES = 400  # how long a child's traceback may be
 # Signatures up to this weight say little; the context of the traceback says more.
 _VAGUE = 47

@@ -16,6 +16,8 @@ import tomli
 
 from runwatch import shipped
 from runwatch.errors import FormatError
+from runwatch.fragments import Fragments
+from runwatch.pattern import compiled
 
 _FOLDER = "detect/signature"
 
@@ -36,7 +38,7 @@ WEIGHT = {
     "thread": 66,  # the traceback that follows is not of the main thread
     "noise": 80,  # looks like a failure and is none
 }
-_DIGITS = re.compile(r"\d+")
+_DIGITS = compiled(r"\d+")
 _CACHED_SHAPES = 4096
 
 
@@ -67,15 +69,15 @@ class Signature:
 
     @cached_property
     def _must(self) -> re.Pattern[str] | None:
-        return re.compile(self.pattern, re.I) if self.pattern else None
+        return compiled(self.pattern, re.I) if self.pattern else None
 
     @cached_property
     def _must_not(self) -> re.Pattern[str] | None:
-        return re.compile(self.unless, re.I) if self.unless else None
+        return compiled(self.unless, re.I) if self.unless else None
 
     @cached_property
     def _details(self) -> list[re.Pattern[str]]:
-        return [re.compile(text, re.I) for text in self.extract]
+        return [compiled(text, re.I) for text in self.extract]
 
     def match(self, text: str, line: str = "") -> dict[str, str] | None:
         """What the line tells besides (rank, device, code, host…), None where it is no such line.
@@ -105,14 +107,19 @@ class Catalog:
     def __init__(self, signatures: Iterable[Signature]) -> None:
         ordered = sorted(signatures, key=lambda s: -s.weight)
         self.signatures = {signature.name: signature for signature in ordered}
-        self._by_fragment = [(f, s.name) for s in ordered for f in s.fragments]
+        self._by_fragment: dict[str, list[str]] = {}
+        for signature in ordered:
+            for fragment in signature.fragments:
+                self._by_fragment.setdefault(fragment, []).append(signature.name)
+        self._fragments = Fragments(self._by_fragment)
+        self._rank = {name: i for i, name in enumerate(self.signatures)}
         self._shapes: dict[str, tuple[str, ...]] = {}
         # Text that a model has written, or read, says nothing of the program.
-        self._speech = re.compile(context_table()["speech"], re.I)
+        self._speech = compiled(context_table()["speech"], re.I)
 
     def watchwords(self) -> frozenset[str]:
         """Fragments of which every line that matches a signature holds at least one."""
-        return frozenset(fragment for fragment, _ in self._by_fragment)
+        return frozenset(self._by_fragment)
 
     def match(self, line: str, text: str = "") -> tuple[Signature, dict[str, str]] | None:
         """The signature with the strongest claim on this line, and what the line tells besides.
@@ -129,7 +136,8 @@ class Catalog:
         if names is None:
             if len(self._shapes) >= _CACHED_SHAPES:
                 self._shapes.clear()
-            names = tuple(dict.fromkeys(n for f, n in self._by_fragment if f in shape))
+            found = {n for f in self._fragments.found(shape) for n in self._by_fragment[f]}
+            names = tuple(sorted(found, key=self._rank.__getitem__))
             self._shapes[shape] = names
         return names
 

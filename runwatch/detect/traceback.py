@@ -13,40 +13,41 @@ from typing import Any
 from runwatch.detect.hit import KEPT_CHARACTERS
 from runwatch.detect.note import Note
 from runwatch.detect.signatures import context_table
+from runwatch.pattern import compiled
 
 _HEADER = "Traceback (most recent call last)"
-_FRAME = re.compile(
+_FRAME = compiled(
     r'(?:File "|(?P<boxed>│ )(?=\S+\.py:))(?P<file>[^"\n:]+|[^"\n]+?)'
     r'(?:", line |:)(?P<line>\d+)(?:,? in (?P<name>\S+))?'
 )
 # The stacks that a fault handler dumps are no traceback: no exception follows.
-_DUMPED = re.compile(r'File "[^"\n]+", line \d+ in ')
-_CHAINED = re.compile(
+_DUMPED = compiled(r'File "[^"\n]+", line \d+ in ')
+_CHAINED = compiled(
     r"During handling of the above exception|direct cause of the following exception"
 )
-_TYPE = re.compile(
+_TYPE = compiled(
     r"^\W{0,4}(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:\(\w+\))?(?::(?: (?P<message>.*))?|)$"
 )
-_NAMED = re.compile(
+_NAMED = compiled(
     r"(Error|Exception|Interrupt|Exit|Failure|Failed|Fault|Timeout|Expired|NotFound|Iteration"
     r"|Killed|Empty|Full)$"
 )
 # Modules in which libraries keep their exceptions, whatever these are called.
-_RAISED = re.compile(r"(?:^|\.)_?(?:exc|exceptions?|errors?|errorfactory)\.")
-_PREFIX = re.compile(
+_RAISED = compiled(r"(?:^|\.)_?(?:exc|exceptions?|errors?|errorfactory)\.")
+_PREFIX = compiled(
     r"^(?:\s*(?:\[?(?:rank|default)\s?\d+\]?:|\d+: |\[\d+,\d+\]<std(?:err|out)>:"
     r"|\([\w.]+ pid=\d+[^)]*\)|│)\s?)+"
 )
-_LIBRARY = re.compile(
+_LIBRARY = compiled(
     r"site-packages|dist-packages|/lib/python\d|<frozen|<string>|[/\\]torch[/\\]|conda/|importlib"
 )
 # Program text, as tracebacks and listings show it: it quotes messages that nobody has said.
-_CODE = re.compile(
+_CODE = compiled(
     r"\s*(?:raise |return |assert |print\(|logg(?:er|ing)\.|log\.|self\.|warnings\.warn|throw "
     r"|except |echo |elif |if .*:$|\+ )"
 )
 # Program text as a boxed traceback lists it, with its line number.
-_LISTED = re.compile(r"^\s*│\s+(?:❱\s+)?\d+\s+│")
+_LISTED = compiled(r"^\s*│\s+(?:❱\s+)?\d+\s+│")
 _ANNOUNCED = 3  # lines of note between "Exception in thread" and its traceback
 _OPEN_LINES = 400  # a traceback that has said nothing for so many lines of note is over
 _KEPT_WRITERS = 4096

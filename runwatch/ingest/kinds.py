@@ -12,11 +12,12 @@ from os.path import basename
 from runwatch.ingest.file import format_at
 from runwatch.ingest.records import STATE
 from runwatch.ingest.sniff import known
+from runwatch.pattern import compiled
 
 READING = ("", STATE, "table", "tensorboard", "wandb_file", "wandb", "mlflow", "vertex")
 """The kinds of streams in the order in which they are read."""
 
-_OF_CHECKPOINT = re.compile(r"(.*?)(?:checkpoint-(\d+)/)?([^/]*)", re.DOTALL)
+_OF_CHECKPOINT = compiled(r"(.*?)(?:checkpoint-(\d+)/)?([^/]*)", re.DOTALL)
 
 
 def kind_of(path: str) -> str:

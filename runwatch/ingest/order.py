@@ -1,10 +1,9 @@
 """The order in which a run's files are read: as a person would sort them, old copies first."""
 
-import re
-
 from runwatch.ingest.ranks import COMPRESSED, ROTATED
+from runwatch.pattern import compiled
 
-NUMBER = re.compile(r"(\d+)")
+NUMBER = compiled(r"(\d+)")
 DATE_DIGITS = 6
 
 

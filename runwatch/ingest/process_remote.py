@@ -1,6 +1,5 @@
 """Processes of another host, through ps and /proc over the same connection as its logs."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from shlex import quote
@@ -21,10 +20,11 @@ from runwatch.ingest.process import (
     topmost,
 )  # fmt: skip
 from runwatch.ingest.ssh import Host
+from runwatch.pattern import compiled
 
 _TABLE = "ps -A -o pid= -o ppid= -o stat= -o args="
-_LINK = re.compile(r"l([r-])([w-])\S*\s.*?\s(\d+) -> (.*)")
-_FOLDER = re.compile(r"/proc/([0-9]{1,18})/fd:")
+_LINK = compiled(r"l([r-])([w-])\S*\s.*?\s(\d+) -> (.*)")
+_FOLDER = compiled(r"/proc/([0-9]{1,18})/fd:")
 _FILES = 64  # of a run, by whose writers its process is looked for
 _MANY = 2_000  # files that are asked about in one go
 _CUT = b"\0\1\0cut\0"

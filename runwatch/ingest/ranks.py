@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from runwatch import shipped
+from runwatch.pattern import compiled
 
-COMPRESSED = re.compile(r"\.(?:gz|zst|bz2|xz)$", re.IGNORECASE)
-ROTATED = re.compile(r"(\.(?:log|out|err|txt|jsonl?))[.-](\d{1,14})$", re.IGNORECASE)
+COMPRESSED = compiled(r"\.(?:gz|zst|bz2|xz)$", re.IGNORECASE)
+ROTATED = compiled(r"(\.(?:log|out|err|txt|jsonl?))[.-](\d{1,14})$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Rule:
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """Compiled when a name first holds one of the words: most names hold few."""
-        return re.compile(self.pattern, re.IGNORECASE | re.VERBOSE)
+        return compiled(self.pattern, re.IGNORECASE | re.VERBOSE)
 
 
 @cache

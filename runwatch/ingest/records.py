@@ -12,12 +12,13 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from runwatch.errors import InputError
+from runwatch.pattern import compiled
 
 # Formats, each the name of a module beside this one, and what most other files do not begin with.
 FORMATS = {
-    "tensorboard": re.compile(rb".{3}\0{5}", re.DOTALL),
-    "trainer_state": re.compile(rb"\s*\{\s*\"(?:best_|epoch\"|global_|log_history\")"),
-    "wandb_file": re.compile(rb":W&B"),
+    "tensorboard": compiled(rb".{3}\0{5}", re.DOTALL),
+    "trainer_state": compiled(rb"\s*\{\s*\"(?:best_|epoch\"|global_|log_history\")"),
+    "wandb_file": compiled(rb":W&B"),
 }
 STATE = "trainer_state"
 """The format that is written anew as a whole, where others grow."""

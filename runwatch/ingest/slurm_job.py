@@ -8,8 +8,9 @@ from shlex import quote
 from runwatch.errors import InputError
 from runwatch.ingest.process_shell import Run, here
 from runwatch.judgement import Ending, TerminalState
+from runwatch.pattern import compiled
 
-_FIELD = re.compile(r"(?:^|\s)(\w[\w:/-]*)=")
+_FIELD = compiled(r"(?:^|\s)(\w[\w:/-]*)=")
 _WHOLE_LINE = ("StdOut", "StdErr", "StdIn", "WorkDir", "Command", "JobName", "Comment")
 _OVER = frozenset((
     "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL",
@@ -21,7 +22,7 @@ _STATES = {
     "TIMEOUT": TerminalState.TIMEOUT,
     "DEADLINE": TerminalState.TIMEOUT,
 }
-_PLACE = re.compile(r"%(\d*)([%AaJjNnsTtuxb])")
+_PLACE = compiled(r"%(\d*)([%AaJjNnsTtuxb])")
 
 
 @dataclass(frozen=True, slots=True)

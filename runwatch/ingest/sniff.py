@@ -13,13 +13,14 @@ from typing import Any
 from runwatch import shipped
 from runwatch.errors import InputError
 from runwatch.ingest.ranks import bare
+from runwatch.pattern import compiled
 
 SAMPLE = 1 << 14
 
 # Bell, backspace, escape and form feed are what terminals and progress bars print.
 CONTROLS = bytes({*range(1, 32), 127} - set(b"\a\b\t\n\v\f\r\x1b"))
-NUL_RUN = re.compile(rb"\0+")
-_MARKED = re.compile(rb"[:\w]{2,16} \{\"")  # `DLLL {"...` and the like: an object behind a mark
+NUL_RUN = compiled(rb"\0+")
+_MARKED = compiled(rb"[:\w]{2,16} \{\"")  # `DLLL {"...` and the like: an object behind a mark
 
 
 @cache
@@ -27,7 +28,7 @@ def known() -> dict[str, Any]:
     """`not_logs.toml`, its magic patterns compiled on bytes."""
     table = shipped.table("ingest/not_logs.toml")
     for row in table["magic"]:
-        row["bytes"] = re.compile(row["pattern"].encode("latin-1"), re.DOTALL)
+        row["bytes"] = compiled(row["pattern"].encode("latin-1"), re.DOTALL)
     return table
 
 

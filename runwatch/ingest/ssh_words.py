@@ -1,10 +1,11 @@
 """Paths of another host as words of its shell: text of others is data, never a command."""
 
-import re
 from shlex import quote
 
-_SET = re.compile(r"\[[!^]?[A-Za-z0-9_.,-]+\]")
-_SIGNS = re.compile(rf"({_SET.pattern}|\*+|\?)")
+from runwatch.pattern import compiled
+
+_SET = compiled(r"\[[!^]?[A-Za-z0-9_.,-]+\]")
+_SIGNS = compiled(rf"({_SET.pattern}|\*+|\?)")
 
 
 def pattern(path: str) -> str:

@@ -5,13 +5,13 @@ longer file go on those of a shorter one, so a run can be followed through its c
 """
 
 import json
-import re
 from typing import Any
 
 from runwatch.ingest.rows import row, said
+from runwatch.pattern import compiled
 
 _LONGEST = 1 << 28  # bytes; a state of a million entries has fewer
-_BEGIN = re.compile(rb"\s*\{")
+_BEGIN = compiled(rb"\s*\{")
 _KEYS = (b'"log_history"', b'"global_step"')
 _TOTAL = "max_steps"
 

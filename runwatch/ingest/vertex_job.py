@@ -3,13 +3,13 @@
 The words of the states are those of the client library's own enumerations.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from runwatch.cloud import CloudJob, CloudTask
 from runwatch.judgement import TerminalState
+from runwatch.pattern import compiled
 
 JOB, PIPELINE, TASK = "JOB_STATE_", "PIPELINE_STATE_", "TASK_STATE_"
 OVER = {
@@ -25,7 +25,7 @@ _CODES = (
     "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",
     "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 )  # fmt: skip
-_REPLICA = re.compile(r"workerpool(\d+)-(\d+)")
+_REPLICA = compiled(r"workerpool(\d+)-(\d+)")
 
 
 @dataclass(frozen=True, slots=True)

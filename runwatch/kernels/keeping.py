@@ -1,12 +1,6 @@
-"""Where machine code is kept from one process to the next, and which of it may be run.
-
-What a file holds is run as it stands, so only a file counts that nobody else can have written: it
-and its folder belong to us, to root or to whom the source belongs to, and no other may write them.
-"""
+"""Under which name and where the machine code of the kernels is kept."""
 
 import os
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -14,12 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from runwatch import __version__
+from runwatch.cache import folders, read, write
 
 _HERE = Path(__file__).parent
-_MOST = 32  # files in one folder: sources, and kinds of processors where a home is shared
-_DIGEST = 32  # bytes in front of the code, so that a torn file is seen
-_OTHERS_WRITE = 0o022
-_ABANDONED = 3600  # seconds after which nobody is writing a file any more
 
 
 @cache
@@ -34,34 +25,13 @@ def stamp() -> str:
 def kept() -> bytes | None:
     """The code that an earlier process left for this source, this processor and this LLVM."""
     with suppress(ImportError):
-        name = _name()
-        for folder in _folders():
-            with suppress(OSError):
-                whole = _trusted(folder, name)
-                digest, code = whole[:_DIGEST], whole[_DIGEST:]
-                if digest == sha256(code).digest():
-                    with suppress(OSError):
-                        os.utime(folder / name)  # what is used is not what goes first
-                    return code
+        return read(_name(), _folders())
     return None
 
 
 def keep(code: bytes) -> bool:
-    """Leave the code for later processes in the first place that can be written and trusted, whole
-    or not at all; of what lies there, what was used least recently goes. Whether there was one."""
-    for folder in _folders():
-        with suppress(OSError):
-            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-            if not _is_ours(folder.stat()):
-                continue
-            with tempfile.TemporaryDirectory(prefix="native-", dir=folder) as made:
-                new = Path(made, "new")
-                new.write_bytes(sha256(code).digest() + code)
-                new.chmod(0o644)
-                new.replace(folder / _name())
-            _clean(folder)
-            return True
-    return False
+    """Leave the code for later processes. Whether there was a place for it."""
+    return write(_name(), code, _folders())
 
 
 def places() -> list[str]:
@@ -87,47 +57,10 @@ def _name() -> str:
 
 
 def _folders() -> Iterator[Path]:
-    """Where the code may lie: where numba is told to keep its own, beside the source, or where the
-    user keeps what can be made again. A relative XDG_CACHE_HOME is ignored, as the XDG base
-    directory specification asks."""
+    """Where numba is told to keep its own, else where all is kept that can be made again."""
     if not _sources():
         return
     if numbas := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(numbas)
         return
-    yield _HERE / "__pycache__"
-    told = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    with suppress(RuntimeError):  # a user without a home
-        yield (told if told.is_absolute() else Path.home() / ".cache") / "runwatch"
-
-
-def _trusted(folder: Path, name: str) -> bytes:
-    """What a file holds. Raises OSError where there is none, or others may have written it."""
-    if not _is_ours(folder.stat()):
-        raise PermissionError(folder)
-    with (folder / name).open("rb") as file:
-        if not _is_ours(os.fstat(file.fileno())):
-            raise PermissionError(folder / name)
-        return file.read()
-
-
-def _is_ours(status: os.stat_result) -> bool:
-    owners = {os.geteuid(), 0, _HERE.stat().st_uid}
-    return status.st_uid in owners and not status.st_mode & _OTHERS_WRITE
-
-
-def _clean(folder: Path) -> None:
-    """Remove the files that were used least recently, and what processes left that were killed
-    while they wrote one. Others may be doing the same."""
-    used = {}
-    for path in folder.glob("native-*"):
-        with suppress(OSError):
-            then = path.stat().st_mtime
-            if path.suffix == ".o":
-                used[path] = then
-            elif then < time.time() - _ABANDONED:
-                (path / "new").unlink(missing_ok=True)
-                path.rmdir()
-    for path in sorted(used, key=used.__getitem__)[:-_MOST]:
-        with suppress(OSError):
-            path.unlink()
+    yield from folders(_HERE)

@@ -1,11 +1,11 @@
 """Axes: the numbers of a line that say where in the run it belongs."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runwatch.parse.quantity import Names
 from runwatch.parse.text import Number
+from runwatch.pattern import compiled
 
 _SINGULAR = frozenset(("step", "iter", "iteration", "epoch", "update", "batch", "global step"))
 _STRONG = frozenset(("step", "iter", "iteration", "update", "steps", "iterations", "updates"))
@@ -29,15 +29,15 @@ _NO_AXIS = frozenset(
     ]
 )
 _TRAILING = frozenset(("at", "number", "no", "of", "is"))
-_LOCATED_AT = re.compile(
+_LOCATED_AT = compiled(
     r"\b(?:at|for|after|of|in)\s+(?:the\s+)?(?:global\s+)?(step|iteration|iter|epoch|update)$"
 )
-_LEADING = re.compile(r"(?:\]|:(?=\t)|)[\t ](?:[|/]\s+)?(?=\S*[A-Za-z])")
-_NAMELESS = re.compile(r"^:\s+$")
-_PAIR_OPENS = re.compile(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
-_PAIR_COMMA = re.compile(r"^,\s*$")
-_PAIR_TIME = re.compile(r"^\s\|\s$")
-_PAIR_CLOSES = re.compile(r"^[\])](?::?\s+|\t)(?=[^\W\d_]\S*)")
+_LEADING = compiled(r"(?:\]|:(?=\t)|)[\t ](?:[|/]\s+)?(?=\S*[A-Za-z])")
+_NAMELESS = compiled(r"^:\s+$")
+_PAIR_OPENS = compiled(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
+_PAIR_COMMA = compiled(r"^,\s*$")
+_PAIR_TIME = compiled(r"^\s\|\s$")
+_PAIR_CLOSES = compiled(r"^[\])](?::?\s+|\t)(?=[^\W\d_]\S*)")
 
 
 @dataclass(slots=True)

@@ -12,16 +12,17 @@ from runwatch.parse.number import NUMBER_MARK
 from runwatch.parse.plan import Evidence, Field, Plan
 from runwatch.parse.quantity import Names
 from runwatch.parse.text import read, speaks_of_eval
+from runwatch.pattern import compiled
 
 DRAWN = "%||"  # what stands for a bar of any length
-_BAR = re.compile(r"%\|[^|\n]{0,300}?\|")
-_THIN = re.compile(
+_BAR = compiled(r"%\|[^|\n]{0,300}?\|")
+_THIN = compiled(
     r"(?<=\d)%(?: [━╸╺─╌]{4,40})?(?= \d+/\d+ (?:\[|[\d.]+(?:it/s|s/it) ))"
 )  # "25% ━━── 2/8 "
-_END = re.compile(r"(%\|\|\s*[\d.?kKMG]+/[\d.?kKMG]+ \[[^\]\n]*\])(?=\S|\s+\S)")
-_LEADER = re.compile(r"\s\.{5,}\s+(?=[^\s:])")  # "min_lr ........... 1e-05"
-_FILLING = re.compile(r"[━╸╺─=>.\u2500-\u257f\u2588-\u258f]{5,}|\[[=>.# ]{5,}\]")
-_DESCRIPTION = re.compile(r"[\W\d\x00-\x1f]+")
+_END = compiled(r"(%\|\|\s*[\d.?kKMG]+/[\d.?kKMG]+ \[[^\]\n]*\])(?=\S|\s+\S)")
+_LEADER = compiled(r"\s\.{5,}\s+(?=[^\s:])")  # "min_lr ........... 1e-05"
+_FILLING = compiled(r"[━╸╺─=>.\u2500-\u257f\u2588-\u258f]{5,}|\[[=>.# ]{5,}\]")
+_DESCRIPTION = compiled(r"[\W\d\x00-\x1f]+")
 _MAX_LOOSE = 12  # words of a description; more is something else glued in front
 
 

@@ -4,14 +4,12 @@ A cursor move or a run of backspaces starts a redraw just as a carriage return d
 may be several texts.
 """
 
-import re
+from runwatch.pattern import compiled
 
 # ECMA-48: control sequences, operating-system commands, two-character escapes.
-_MOVE = re.compile(r"\x1b\[[0-9;]*[ABCDEFGHJSTf]|\x08+")
-_ESCAPE = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x1b\\)?|[@-Z\\-_=>]|$)"
-)
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MOVE = compiled(r"\x1b\[[0-9;]*[ABCDEFGHJSTf]|\x08+")
+_ESCAPE = compiled(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x1b\\)?|[@-Z\\-_=>]|$)")
+_CONTROL = compiled(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 MAX_TEXT = 1 << 20  # characters of one text that are looked at
 

@@ -1,6 +1,5 @@
 """The parts that the numbers of a line play: axes that say where it belongs, and measurements."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,22 +9,23 @@ from runwatch.parse.number import NUMBER_MARK
 from runwatch.parse.plan import Field
 from runwatch.parse.quantity import Names
 from runwatch.parse.text import Number, Sentence
+from runwatch.pattern import compiled
 
 _STEP_UNITS = frozenset(("it", "its", "ba", "steps", "iters", "iterations", "batch", "batches"))
 _EPOCH_UNITS = frozenset(("epoch", "epochs"))
-_BETWEEN = re.compile(r"^\]?\s*\[\s*$|^\s*:\s*$")
-_SLASHED = re.compile(r"^\s*/\s*$")
-_NEXT_FRACTION = re.compile(r"^%?[\])]*[\s|,]*[\[(]?\s*$")  # "[1/25][10/1583]"
-_RANGE = re.compile(r"^-\s*$")
-_COLON = re.compile(r"^:\s+$")
-_PHASE = re.compile(r"(?i)(?:train|training|valid|val|validation|test)\s\w+$")
-_BEST = re.compile(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
-_AFTER = re.compile(r"\bafter\s*$")
-_IN_CELL = re.compile(r"^\s*\|\s+\w+\s+$")  # "| eps 0.91 |"
-_CUT = re.compile(r"[,;|\t(]|\s{2,}|: .|\s-\s")
-_RATE_UNIT = re.compile(r"/|%?per\b")
+_BETWEEN = compiled(r"^\]?\s*\[\s*$|^\s*:\s*$")
+_SLASHED = compiled(r"^\s*/\s*$")
+_NEXT_FRACTION = compiled(r"^%?[\])]*[\s|,]*[\[(]?\s*$")  # "[1/25][10/1583]"
+_RANGE = compiled(r"^-\s*$")
+_COLON = compiled(r"^:\s+$")
+_PHASE = compiled(r"(?i)(?:train|training|valid|val|validation|test)\s\w+$")
+_BEST = compiled(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
+_AFTER = compiled(r"\bafter\s*$")
+_IN_CELL = compiled(r"^\s*\|\s+\w+\s+$")  # "| eps 0.91 |"
+_CUT = compiled(r"[,;|\t(]|\s{2,}|: .|\s-\s")
+_RATE_UNIT = compiled(r"/|%?per\b")
 _TIME_UNITS = frozenset(("s", "ms", "sec", "secs", "seconds", "min", "minutes", "h", "hours"))
-_STATISTIC = re.compile(r"(?i)^(?:mean|avg|average|median)\b|(?:^|[ _/])(?:mean|avg|std|stddev)$")
+_STATISTIC = compiled(r"(?i)^(?:mean|avg|average|median)\b|(?:^|[ _/])(?:mean|avg|std|stddev)$")
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
 
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from runwatch.parse.number import OPAQUE_MARK
 from runwatch.parse.plan import SILENT, Plan
 from runwatch.parse.text import Sentence
+from runwatch.pattern import compiled
 
 _MAX_COLUMNS = 60
 _MAX_NAME = 40
 _MAX_HEADING = 1000
 _MAX_LOOSE = 3  # words among the values of a row: `all`, `person`
-_SLOT = re.compile("\x01(\\d+)\x01")
+_SLOT = compiled("\x01(\\d+)\x01")
 
 
 def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | None, ...]:

@@ -9,8 +9,10 @@ from typing import Any
 
 import orjson
 
-_WORD = re.compile(r"[^\s{}\[\](),:'\"=]+")
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+from runwatch.pattern import compiled
+
+_WORD = compiled(r"[^\s{}\[\](),:'\"=]+")
+_STRING = compiled(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _CONSTANTS = {
     "None": None,

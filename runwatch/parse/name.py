@@ -1,36 +1,35 @@
 """Names: what the text in front of a number calls it, cut free of all that is not the name."""
 
-import re
-
 from runwatch.parse.number import NAN_MARK
+from runwatch.pattern import compiled
 
 END_MARK = "\x04"  # a mark that was put back into the text is followed by its slot and this
-INSIDE = re.compile(r"(?i)\b(?:on|over|across|last|past|previous|first)(?: the)?(?: last)? $")
-_INNER = re.compile("[\x01\x02\x03]\\d+\x04")
-_BOUNDARY = re.compile(
+INSIDE = compiled(r"(?i)\b(?:on|over|across|last|past|previous|first)(?: the)?(?: last)? $")
+_INNER = compiled("[\x01\x02\x03]\\d+\x04")
+_BOUNDARY = compiled(
     r"[,;\uff0c\uff1b|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\s={2,}\s|\.\s|\)\s|\]\s*(?:/\s+)?"
     r"|^[-*#>=\s|]+(?:/\s+)?|^/\s+|[\u2500-\u257f\u2588]+"
 )
-_COLON = re.compile(r":(?![\d.])")
-_WORDS = re.compile(r"[A-Za-z_]\w*")
-_STATED = re.compile(r"[\w.-]+=[A-Za-z][\w./-]*|[\w.]+: [A-Za-z]\w*(?=[,;|])")  # "mode=train"
-_HAS_LETTER = re.compile(r"[^\W\d_]")
-_NOTE = re.compile(r"\s*(?:\([^()]*\)|<\w+>)\s*$")  # "speed (it/s)", "loss <mean>"
-_NO_NAME = re.compile(
+_COLON = compiled(r":(?![\d.])")
+_WORDS = compiled(r"[A-Za-z_]\w*")
+_STATED = compiled(r"[\w.-]+=[A-Za-z][\w./-]*|[\w.]+: [A-Za-z]\w*(?=[,;|])")  # "mode=train"
+_HAS_LETTER = compiled(r"[^\W\d_]")
+_NOTE = compiled(r"\s*(?:\([^()]*\)|<\w+>)\s*$")  # "speed (it/s)", "loss <mean>"
+_NO_NAME = compiled(
     r"(?:an?|the|at|after|before|by|for|from|in|into|is|of|on|or|over|per|than|then|to|until|up|was"
     r"|with|within|about|all|and|are|as|be|has)$"
 )
 # The arguments of a call, or of a printed module; what a trainer returns is printed the same way.
-_CALL = re.compile(r"\b[A-Za-z_]\w*(?<!Output)(?<!Result)(?<!Metrics)\([^()]*$")
-_SOURCE = re.compile(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
-_VERB = re.compile(r" (?:is|was|reached|of)$")
-_UNFINISHED = re.compile(  # "the next evaluation at 2000"; but "Step at 1" is a place
+_CALL = compiled(r"\b[A-Za-z_]\w*(?<!Output)(?<!Result)(?<!Metrics)\([^()]*$")
+_SOURCE = compiled(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
+_VERB = compiled(r" (?:is|was|reached|of)$")
+_UNFINISHED = compiled(  # "the next evaluation at 2000"; but "Step at 1" is a place
     r"(?i)^(?!(?:step|epoch|iter|iteration|update|batch)\b).* (?:at|every|than|from)$"
 )
-_FILLER = re.compile(
+_FILLER = compiled(
     r"(?i)^\W*(?:(?:the|an?|with|and|at|of|is|has|had|to|its?|our|got|gets|achieved|obtained|now)\s)+"
 )
-_QUOTES = re.compile(r"(?<!\w)['\"]|['\"](?!\w)")
+_QUOTES = compiled(r"(?<!\w)['\"]|['\"](?!\w)")
 _MAX_NAME = 100
 
 

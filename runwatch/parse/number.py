@@ -5,8 +5,9 @@ that are no measurement (dates, clocks, versions, addresses); and nan or inf. Th
 kinds between them are the line's *shape*: two lines of one shape mean the same, number by number.
 """
 
-import re
 from typing import NamedTuple
+
+from runwatch.pattern import compiled
 
 NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?!\d|,\d)(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 OPAQUE = "|".join(
@@ -32,7 +33,7 @@ _HYPHENATED = "".join(rf"(?<![A-Za-z_][0-9]{{{digits}}}-)" for digits in range(4
 # The thresholds of an averaged score, `mAP@0.50:0.95`, are part of its name.
 _RANGED = "".join(rf"(?<!@{low}:)" for low in (r"\d\.\d\d", r"\d\.\d", r"\.\d\d", r"\.\d"))
 _COUNTED = r"(?<=[Ee]poch #)|(?<=[Ii]ter #)|(?<=[Ss]tep #)|(?<=[Ii]teration #)|(?<=[Ee]pisode #)"
-TOKEN = re.compile(
+TOKEN = compiled(
     rf"(?=[-+.\dFIMNSTWcghimntx])(?<![\w.@])(?:(?<!#)|{_COUNTED}){_HYPHENATED}{_RANGED}(?:({OPAQUE})|({NUMBER})|((?i:{NOT_FINITE})))"
 )
 OPAQUE_MARK, NUMBER_MARK, NAN_MARK = "\x02", "\x01", "\x03"

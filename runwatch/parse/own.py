@@ -9,7 +9,7 @@ from runwatch.chunk import Chunk, Stream
 from runwatch.errors import FormatError
 from runwatch.parse.knowledge import Knowledge, builtin, document_of, shipped
 from runwatch.parse.parser import Parser
-from runwatch.parse.prefix import Prefixes, compiled
+from runwatch.parse.prefix import Prefixes, own_pattern
 from runwatch.parse.quantity import Names
 from runwatch.parse.survey import Seen, Survey
 
@@ -102,7 +102,7 @@ def far(pattern: str, sample: str) -> str:
 def _prefix(entry: dict[str, Any]) -> Entry:
     found = Entry("prefix", str(entry.get("name", "?")))
     try:
-        compiled(entry)
+        own_pattern(entry)
     except FormatError as error:
         found.fault = str(error)
         return found

@@ -11,10 +11,11 @@ from typing import Any
 
 from runwatch.parse.plan import Evidence
 from runwatch.parse.record import Record
+from runwatch.pattern import compiled
 
 _MAX_KINDS = 256  # of records whose last place is remembered
 
-_ASIDE = re.compile(
+_ASIDE = compiled(
     r"\b(?:map|download|loading|load|tokeniz|filter|generat|sampl|sav|shard|fetch|extract|cach|read|"
     r"valid|eval|test|infer|predict|checking|scanning|running|prepar|convert|build|upload|"
     r"resolv|unpack|collat|render|merg|quantiz|writ|copy|export|packing)", re.I

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from runwatch.errors import FormatError
 from runwatch.parse import stamp
+from runwatch.pattern import compiled
 
 _DEPTH = 10  # nested prefixes of one line; srun + container + torchrun + two loggers is six
 _RANK_DIGITS = 7
@@ -20,11 +21,11 @@ _LEVELS = {
     "warn": "warning", "error": "error", "critical": "critical", "fatal": "critical",
 }  # fmt: skip
 _MARKS = "-:|>"  # between a prefix and its message
-_ROW = re.compile(
+_ROW = compiled(
     r"\|(?!\s*(?:TRACE|DEBUG|INFO|NOTICE|SUCCESS|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|[^|]*\s-\s)"
     r"[^|]*\|.*\|\s*$"
 )
-_NAMED = re.compile(r"\(\?P<(\w+)>")
+_NAMED = compiled(r"\(\?P<(\w+)>")
 _MEANINGS = frozenset((*stamp.KINDS, "clock", "rank", "level", "actor"))
 
 
@@ -63,7 +64,7 @@ class Pattern:
             meanings.append(tuple(_NAMED.findall(pattern)))
             body = _NAMED.sub("(", pattern)
             numbered.append(f"(?P<p{len(numbered)}>{body})")
-        expression = re.compile("|".join(numbered) or "(?!)", re.VERBOSE)
+        expression = compiled("|".join(numbered) or "(?!)", re.VERBOSE)
         parts = {
             name: tuple(
                 (index + 1 + i, meaning) for i, meaning in enumerate(meanings[int(name[1:])])
@@ -110,7 +111,7 @@ class Prefixes:
             after,
             frozenset(e["name"] for e in entries if e.get("whole"))
             | {str(entry.get("name", "?")) for entry in own},  # a user's pattern says all of it
-            tuple((compiled(entry), str(entry.get("name", "?"))) for entry in own),
+            tuple((own_pattern(entry), str(entry.get("name", "?"))) for entry in own),
         )
         for entry in own:
             for sample in entry.get("samples", ()):
@@ -217,7 +218,7 @@ def _before_indent(text: str, begin: int, end: int, said: list[tuple[str, str]])
     return end if padded else solid + 1
 
 
-def compiled(entry: dict[str, Any]) -> Any:
+def own_pattern(entry: dict[str, Any]) -> Any:
     """A user's pattern, by a library whose matching can be given a time limit."""
     import regex
 

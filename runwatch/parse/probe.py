@@ -1,7 +1,5 @@
 """Asks the readable path what it makes of one line standing alone."""
 
-import re
-
 from runwatch.chunk import Stream
 from runwatch.parse import stamp
 from runwatch.parse.gate import Row
@@ -15,11 +13,12 @@ from runwatch.parse.table import Table
 from runwatch.parse.trace import Context, Outcome, Trace
 from runwatch.parse.writer import Writer
 from runwatch.parse.writers import Writers
+from runwatch.pattern import compiled
 
 _ALONE = Stream("")
-_RUN = re.compile(r"\d+")
-_LAST = re.compile(r"([^\W_])[\W_]*\Z")
-_DATED = re.compile(rb"""["']\s*:\s*["']\d{4}[-/.]\d\d[-/.]\d\d[T ]\d\d""")  # a stamp in an object
+_RUN = compiled(r"\d+")
+_LAST = compiled(r"([^\W_])[\W_]*\Z")
+_DATED = compiled(rb"""["']\s*:\s*["']\d{4}[-/.]\d\d[-/.]\d\d[T ]\d\d""")  # a stamp in an object
 _DEEP_IN_CODE = 12
 _MOST_DIGITS = 9  # of a number that is no time
 NOWHERE = Context()
@@ -48,10 +47,9 @@ class Probe(Reader):
     """A reader that forgets: every line is read as if it stood alone, with the host's knowledge."""
 
     def __init__(self, host: Reader, *, timed: bool) -> None:
-        super().__init__(
-            watchwords=host._watchwords, year=host._year, knowledge=host.knowledge, notes=host.notes
-        )
-        self._plans, self._watched, self._peeler = host._plans, host._watched, host._peeler
+        super().__init__(year=host._year, knowledge=host.knowledge, notes=host.notes)
+        self._plans, self._peeler = host._plans, host._peeler
+        self._watchwords, self._watched = host._watchwords, host._watched
         self.ledger = _Nowhere(host)
         self._timed = timed
         self._context = NOWHERE

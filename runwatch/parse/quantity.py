@@ -3,15 +3,16 @@
 The knowledge is `metrics.toml`; here it is only looked up.
 """
 
-import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+from runwatch.pattern import compiled
+
+_CAMEL = compiled(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _MAX_FOUND = 1 << 16  # names whose rule is remembered
-_PUNCTUATION = re.compile(r"[^a-z0-9]+")
-_COMPOUND = re.compile(r"(loss|acc|err|error|norm)$")
+_PUNCTUATION = compiled(r"[^a-z0-9]+")
+_COMPOUND = compiled(r"(loss|acc|err|error|norm)$")
 
 # Quantities whose largest or smallest value is measured, never set: "max reward", "min loss".
 _EXTREMES = {

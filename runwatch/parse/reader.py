@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from runwatch.chunk import Stream
+from runwatch.fragments import Fragments
 from runwatch.parse import bar, clean, structured
 from runwatch.parse.gate import Row
 from runwatch.parse.knowledge import Knowledge, builtin
@@ -23,17 +24,18 @@ from runwatch.parse.shape import understand
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
 from runwatch.parse.writers import Writers
+from runwatch.pattern import compiled
 from runwatch.tally import Tally
 
 if TYPE_CHECKING:
     from runwatch.parse.trace import Trace
 
 _MAX_SHAPES = 1 << 15
-_DIGITS = re.compile(r"\d+")
-_REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
-_GLUED = re.compile(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
-_GLUED_APART = re.compile(r"(?<=\d)\s{1,8}(?=\[[Rr]ank ?\d+\][ :])")  # ... with a blank between
-_RANKED = re.compile(r"\[[Rr]ank ?\d+\]")
+_DIGITS = compiled(r"\d+")
+_REPEATED = compiled(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
+_GLUED = compiled(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
+_GLUED_APART = compiled(r"(?<=\d)\s{1,8}(?=\[[Rr]ank ?\d+\][ :])")  # ... with a blank between
+_RANKED = compiled(r"\[[Rr]ank ?\d+\]")
 _LOUD = frozenset(("warning", "error", "critical"))
 _MAX_NESTING = 4  # texts wrapped in texts
 
@@ -60,7 +62,7 @@ class Reader:
         self.ledger = Ledger(self._names, tally)
         self.writers = Writers()
         self.notes = notes
-        self._watchwords = tuple(watchwords)
+        self._watchwords = Fragments(watchwords)
         self._peeler = Peeler(known.prefixes, year)
         self._year = year
         self._plans: dict[str, Plan] = {}
@@ -276,7 +278,7 @@ class Reader:
         if seen is None:
             if len(self._watched) >= _MAX_SHAPES:
                 self._watched.clear()
-            seen = self._watched[masked] = any(word in masked for word in self._watchwords)
+            seen = self._watched[masked] = self._watchwords.within(masked)
         return seen
 
 

@@ -1,17 +1,17 @@
 """One text of a line understood: its measurements with their values, and where it belongs."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from runwatch.parse.number import value_of
 from runwatch.parse.plan import Evidence, Plan
+from runwatch.pattern import compiled
 
 MAX_RANK = 1_000_000  # no run has more; a longer number is something else
 
 _SCALES = {"k": 1000, "K": 1000, "M": 1_000_000, "B": 1_000_000_000}
-_INNER = re.compile("[\x01\x02\x03](\\d+)\x04")
+_INNER = compiled("[\x01\x02\x03](\\d+)\x04")
 
 
 class Point(NamedTuple):

@@ -4,7 +4,6 @@ A plan depends on the shape alone, never on a value, so it is made once per shap
 every line of it.
 """
 
-import re
 from collections.abc import Sequence
 
 from runwatch.parse.bar import DRAWN, bar_plan
@@ -14,19 +13,20 @@ from runwatch.parse.number import NAN_MARK, NUMBER_MARK
 from runwatch.parse.plan import SILENT, Evidence, Plan
 from runwatch.parse.quantity import Names
 from runwatch.parse.text import Sentence, read, speaks_of_eval
+from runwatch.pattern import compiled
 
-_TIMES = re.compile(r"^\W*(?:\w+=\S* )?(?:time|timers?|times) ?\((?:ms|s|us)\)")
-_CODE = re.compile(
+_TIMES = compiled(r"^\W*(?:\w+=\S* )?(?:time|timers?|times) ?\((?:ms|s|us)\)")
+_CODE = compiled(
     r"^\s*(?:def|class|import|from|return|if|elif|else|for|while|with|try|raise|assert|print"
     r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|^(?!\s*={2,}>?\s).*==|\+=|\{\w|\bargs\."
 )
 _PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make it a sentence
-_FLAG = re.compile(r"(?:^|[\s'\"\[])--[A-Za-z][\w-]*(?:[ =]|['\"],|$)")
-_SHELL = re.compile(r"\++ (?!\S+: )")
-_DUMP = re.compile(r"\s*[\w./-]+ \.\.\. (?!.*[:=])")  # "loss_scale ........ 0"
-_NAMING = re.compile(r"[:=]")
-_SUM = re.compile(r"\x01\s[-+*x\u00d7\u00f7]\s\x01\s*=")  # arithmetic, as models write it
-_QUOTED_KEY = re.compile(r"""^\s*["'][^"']*["']\s*:\s*,?\s*$""")  # of a pretty-printed object
+_FLAG = compiled(r"(?:^|[\s'\"\[])--[A-Za-z][\w-]*(?:[ =]|['\"],|$)")
+_SHELL = compiled(r"\++ (?!\S+: )")
+_DUMP = compiled(r"\s*[\w./-]+ \.\.\. (?!.*[:=])")  # "loss_scale ........ 0"
+_NAMING = compiled(r"[:=]")
+_SUM = compiled(r"\x01\s[-+*x\u00d7\u00f7]\s\x01\s*=")  # arithmetic, as models write it
+_QUOTED_KEY = compiled(r"""^\s*["'][^"']*["']\s*:\s*,?\s*$""")  # of a pretty-printed object
 
 
 def understand(literals: Sequence[str], marks: str, names: Names) -> Plan:

@@ -3,13 +3,14 @@
 A `Quiet` follows one writer and knows what kind of block its lines stand in.
 """
 
-import re
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^\s*[╭┌].*Traceback")
-_FRAME = re.compile(r'^\s+\S|^\s*$|^\s*File "|^During handling|^The above exception|^[│╰╭┌└]')
-_CODE = re.compile(
+from runwatch.pattern import compiled
+
+_TRACEBACK = compiled(r"Traceback \(most recent call last\)|^\s*[╭┌].*Traceback")
+_FRAME = compiled(r'^\s+\S|^\s*$|^\s*File "|^During handling|^The above exception|^[│╰╭┌└]')
+_CODE = compiled(
     r"^\s*(?:(?:async )?def \w+\(|class \w+[(:]|import \w|from [\w.]+ import |return\b|@\w"
     r"|elif .*:$|if .*:\s*$|else:\s*$|for .* in .*:|while .*:$|with .* as |try:$|except\b|raise \w"
     r"|assert |pass$|break$|continue$|\"\"\"|'''|#(?:[\s!]|$)|//|#include|\}\s*$|global |lambda "

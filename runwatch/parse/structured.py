@@ -13,6 +13,7 @@ from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.plan import Evidence
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import MAX_RANK, Point, Record, count, finite, number
+from runwatch.pattern import compiled
 
 _TEXT_KEYS = ("log", "textPayload", "message", "msg", "MESSAGE", "event", "text", "jsonPayload")
 _TIME_KEYS = ("time", "timestamp", "ts", "@timestamp", "asctime", "datetime", "date", "created")
@@ -23,8 +24,8 @@ _META = frozenset(
      "StartTime", "EndTime", "msecs", "relativeCreated",
      "_runtime", "_timestamp", "levelno", "hostname", "logger")
 )  # fmt: skip
-_MEASURED = re.compile(r"(?i)(?:^|\.)(?:results?|metrics|scores)\.")  # what a key says of its keys
-_EVAL = re.compile(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$)", re.I)
+_MEASURED = compiled(r"(?i)(?:^|\.)(?:results?|metrics|scores)\.")  # what a key says of its keys
+_EVAL = compiled(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$)", re.I)
 _MAX_ITEMS = 32  # a longer list is data, not measurements
 
 
@@ -93,11 +94,11 @@ def _placed(value: dict[str, Any], found: _Found) -> dict[str, Any]:
     return {key: part for key, part in value.items() if key not in ("step", "elapsedtime")}
 
 
-_SETTINGS = re.compile(
+_SETTINGS = compiled(
     r"(?i)\b(?:parameters|params|hparams|hyperparameters|config|configuration|args|arguments"
     r"|settings|kwargs)\W{1,3}$"
 )
-_NAMED_VALUE = re.compile(r"(?::::MLL (\d+\.\d+) |^)([\w./-]+): ?$")
+_NAMED_VALUE = compiled(r"(?::::MLL (\d+\.\d+) |^)([\w./-]+): ?$")
 
 
 def is_setting(before: str) -> bool:

@@ -16,10 +16,11 @@ from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.plan import Evidence, Plan
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import Point, Record, count, finite, number
+from runwatch.pattern import compiled
 
 _SHORT = {"#": "step", "E": "epoch"}  # heads that are axes only above a column
 _EDGES = "|│┃"
-_RULE = re.compile(r"^[\s|│┃+\-=─━═┄┈╭╮╰╯├┤┬┴┼┌┐└┘┏┓┗┛┡┩╇━╞╡╪:]+$")
+_RULE = compiled(r"^[\s|│┃+\-=─━═┄┈╭╮╰╯├┤┬┴┼┌┐└┘┏┓┗┛┡┩╇━╞╡╪:]+$")
 
 
 Head = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]

@@ -15,13 +15,14 @@ from runwatch.parse import numeral
 from runwatch.parse.parts import Blanks, Filling, Fixed, Moment, Part, Slot, Template, all_digits
 from runwatch.parse.probe import Probe
 from runwatch.parse.trace import Context, Outcome
+from runwatch.pattern import compiled
 
 _STAMP = (
     rb"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?![\d.,:])"
 )
 _NUMBER = rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
-_TOKENS = re.compile(rb"(?<![\w.@#-])(" + _STAMP + rb")|(?<![\w.@#])(" + _NUMBER + rb")|(\d+)")
-_BAR = re.compile(rb"%\|([^|\r\n]{0,300}?)\|")
+_TOKENS = compiled(rb"(?<![\w.@#-])(" + _STAMP + rb")|(?<![\w.@#])(" + _NUMBER + rb")|(\d+)")
+_BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _PADDING = 2  # blanks in front of a number that may be padding
 _TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds

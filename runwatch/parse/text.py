@@ -13,40 +13,39 @@ from runwatch.parse import unit as units
 from runwatch.parse.name import count, trailing_name
 from runwatch.parse.number import NAN_MARK
 from runwatch.parse.word import merge
+from runwatch.pattern import compiled
 
-_WRAPPER = re.compile(
+_WRAPPER = compiled(
     r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|(?<![\w>-])>=?"
     r"|about )\s*$"
 )
-_SEPARATOR = re.compile(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
-_REPR = re.compile(r"^.*?[A-Za-z_]\w*\((?=(?:global_)?(?:step|iter(?:ation)?|epoch)=$)")
-_LIST = re.compile(r"(?<=[:=\s\w'\"])\s*[\[({]+\s*$")
-_ITEM = re.compile(r"^\s*['\"]?\s*[\])]*,?\s*[\[(]*\s*$")
-_OPEN = re.compile(r"^\s*\(\s*(?:avg:?|mean:?)?\s*$")
-_COUNTS = re.compile(
+_SEPARATOR = compiled(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
+_REPR = compiled(r"^.*?[A-Za-z_]\w*\((?=(?:global_)?(?:step|iter(?:ation)?|epoch)=$)")
+_LIST = compiled(r"(?<=[:=\s\w'\"])\s*[\[({]+\s*$")
+_ITEM = compiled(r"^\s*['\"]?\s*[\])]*,?\s*[\[(]*\s*$")
+_OPEN = compiled(r"^\s*\(\s*(?:avg:?|mean:?)?\s*$")
+_COUNTS = compiled(
     r"\s+(?!avg|mean|average|median)[A-Za-z]{3,} (?:in|of|to|and|over) "
 )  # "(50 steps in 3s)"
-_SLASH = re.compile(r"^\s*(?:/|of|out of)\s*$")
-_INDEX = re.compile(r"([A-Za-z_@][\w@/.()-]*)\s?\[\s*$")
-_CHANGED = re.compile(
+_SLASH = compiled(r"^\s*(?:/|of|out of)\s*$")
+_INDEX = compiled(r"([A-Za-z_@][\w@/.()-]*)\s?\[\s*$")
+_CHANGED = compiled(
     r"\s(?:improved|decreased|increased|dropped|reduced|fell|rose|changed|went)"
     r"(?:\s+(?:up|down))?(?:\s*\(\s*|\s+(?:\(\s*)?from\s+)$"
 )
-_CHANGED_TO = re.compile(r"^\s*(?:to|-+>|=+>|→)\s*$")
-_COPULA = re.compile(r"^\s*(?:is|was|:|=)\s*$")
-_AFTER = re.compile(
+_CHANGED_TO = compiled(r"^\s*(?:to|-+>|=+>|→)\s*$")
+_COPULA = compiled(r"^\s*(?:is|was|:|=)\s*$")
+_AFTER = compiled(
     r"^\s+(epoch|step|iteration|iter|update|batch|episode)e?s?(?: with [a-z ]{1,40})?\s*[:=]\s*$"
 )
-_TRAILING = re.compile(r"\s*([A-Za-z][\w/ -]*?)\s*(?:$|[,;|)\]]|\s{2,})")
-_ABOUT = re.compile(r"(.{0,80}?[A-Za-z]) for [^,;|]* (?:is|was)\s*$")
-_TOLD = re.compile(r" (?:is|was|of)\s*$")
-_BEHIND = re.compile(r"^\s+[A-Za-z][\w /-]*[|,;]\s+$")
-_VALUE_FIRST = re.compile(r"^(?:[:,]|\s+([A-Za-z][\w /()%-]*),)\s+$")
-_NAME_LAST = re.compile(r"^\s+([A-Za-z][\w /-]*?)(?:\s+per\s.*|[.;)\s]*)$")
-_CELL = re.compile(r"^\s*[|│┃]\s*$")
-_EVAL = re.compile(
-    r"\b(?:val|valid|validation|eval|evaluation|evaluating|test|testing|dev)\b", re.I
-)
+_TRAILING = compiled(r"\s*([A-Za-z][\w/ -]*?)\s*(?:$|[,;|)\]]|\s{2,})")
+_ABOUT = compiled(r"(.{0,80}?[A-Za-z]) for [^,;|]* (?:is|was)\s*$")
+_TOLD = compiled(r" (?:is|was|of)\s*$")
+_BEHIND = compiled(r"^\s+[A-Za-z][\w /-]*[|,;]\s+$")
+_VALUE_FIRST = compiled(r"^(?:[:,]|\s+([A-Za-z][\w /()%-]*),)\s+$")
+_NAME_LAST = compiled(r"^\s+([A-Za-z][\w /-]*?)(?:\s+per\s.*|[.;)\s]*)$")
+_CELL = compiled(r"^\s*[|│┃]\s*$")
+_EVAL = compiled(r"\b(?:val|valid|validation|eval|evaluation|evaluating|test|testing|dev)\b", re.I)
 
 
 def speaks_of_eval(text: str) -> bool:

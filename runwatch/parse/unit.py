@@ -1,6 +1,6 @@
 """The suffix of a number: `ms`, `%`, `GiB`, `tokens/s`. It is kept as printed, never scaled by."""
 
-import re
+from runwatch.pattern import compiled
 
 _RATE = (
     r"(?:[A-Za-z]{1,12}|µs)\s?/\s?(?:s|sec|secs|second|seconds|it|iter|step|sample|seq|batch|epoch|"
@@ -14,10 +14,10 @@ _CLOSE = (
     r"m?eV(?: ?/ ?(?:A|atom|Å))?|billion|million|bytes|tks/s|dB|W|C"
 )
 # Right behind the number, whatever follows that is no word: `12ms`, `61.25GiB(77%)`, `0.59M`.
-_TIGHT = re.compile(rf"[kKMG] ?(?:{_RATE})|(?:{_RATE}|{_CLOSE})(?!\w|/(?!$))")
-_ONLY_RATE = re.compile(rf"(?:[kKMGB] )?(?:{_RATE})")
+_TIGHT = compiled(rf"[kKMG] ?(?:{_RATE})|(?:{_RATE}|{_CLOSE})(?!\w|/(?!$))")
+_ONLY_RATE = compiled(rf"(?:[kKMGB] )?(?:{_RATE})")
 # After a blank only where no name of the next number can be meant: at the end, at a separator.
-_LOOSE = re.compile(
+_LOOSE = compiled(
     rf" ((?:[kKMGB] )?{_RATE}|(?:{_CLOSE}|seconds|examples|samples|tokens|params|MFLOPS)(?![\w/]))"
     r"(?=$|\s*[,;|()\]}\n\t]| {2,}| -|\.(?:\s|$)|\s+(?:and|per|total)\b)"
 )

@@ -5,21 +5,22 @@ import re
 from runwatch.parse import unit as units
 from runwatch.parse.name import END_MARK, INSIDE
 from runwatch.parse.number import NAN_MARK, OPAQUE_MARK
+from runwatch.pattern import compiled
 
 # COCO: "AP @[ IoU=0.50:0.95 | area= all ] = 0.2"
-_QUALIFIED = re.compile(r"@ ?(?:\w+ ?=)?\[[^\]]*$")
-_NOTE = re.compile(r"\w ?\((?!(?:epoch|step|iter)\b)[A-Za-z ]+ $")  # "LR (group 0)=1e-5"
-_NOTE_END = re.compile(r"\) ?[=:]")
-_INSIDE_END = re.compile(
+_QUALIFIED = compiled(r"@ ?(?:\w+ ?=)?\[[^\]]*$")
+_NOTE = compiled(r"\w ?\((?!(?:epoch|step|iter)\b)[A-Za-z ]+ $")  # "LR (group 0)=1e-5"
+_NOTE_END = compiled(r"\) ?[=:]")
+_INSIDE_END = compiled(
     r" (?:\w+ )?(?:steps|iterations|iters|batches|episodes|epochs|games|runs|updates|samples"
     r"|examples|nodes|GPUs?|GPU\(s\)|devices|workers|processes)\s*[:=]"
 )  # "mean over the last 100 steps: 0.4"
-_SPAN = re.compile(r" for (?:minibatches|batches|iterations|steps) (\x01\d+\x04-)?$")
-_SPAN_END = re.compile(r" (?:is|was) |\s?[:=]")  # "average objective for minibatches 0-9 is 0.4"
-_NUMBERED = re.compile(r"([A-Za-z]\w*) $")
-_INDEXED = re.compile(r"(?i)(?<!epoch)(?<!step)(?<!iter)(?<!iteration)(?<!batch)(?<=\w)\[$")
-_INDEXED_END = re.compile(r"\]\s?[:=]\s?$")
-_ASSIGNED = re.compile(r"\s?[:=]\s?$")
+_SPAN = compiled(r" for (?:minibatches|batches|iterations|steps) (\x01\d+\x04-)?$")
+_SPAN_END = compiled(r" (?:is|was) |\s?[:=]")  # "average objective for minibatches 0-9 is 0.4"
+_NUMBERED = compiled(r"([A-Za-z]\w*) $")
+_INDEXED = compiled(r"(?i)(?<!epoch)(?<!step)(?<!iter)(?<!iteration)(?<!batch)(?<=\w)\[$")
+_INDEXED_END = compiled(r"\]\s?[:=]\s?$")
+_ASSIGNED = compiled(r"\s?[:=]\s?$")
 
 
 def merge(literals: list[str], marks: str) -> tuple[list[str], list[int]]:

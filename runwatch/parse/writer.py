@@ -1,6 +1,5 @@
 """One writer of a stream (a rank, or the stream itself) and what its next line depends on."""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +9,9 @@ from runwatch.parse.plan import Evidence
 from runwatch.parse.record import Record
 from runwatch.parse.silence import Quiet
 from runwatch.parse.table import Table
+from runwatch.pattern import compiled
 
-_HEADING = re.compile(
+_HEADING = compiled(
     r"(?i)^result for .*:$|\b(?:metrics|results?|summary|statistics|timing"
     r"|time across ranks \(ms\)|iteration \x01/\x01)\W*$"
 )

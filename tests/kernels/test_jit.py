@@ -32,7 +32,8 @@ if __name__ == "__main__":
 def test_a_kernel_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path) -> None:
     folder = tmp_path / "runwatch" / "kernels"
     folder.mkdir(parents=True)
-    shutil.copy(Path(runwatch.__file__), folder.parent)
+    for name in ("__init__.py", "cache.py"):
+        shutil.copy(Path(runwatch.__file__).parent / name, folder.parent)
     for name in ("__init__.py", "jit.py", "keeping.py"):
         shutil.copy(Path(runwatch.__file__).parent / "kernels" / name, folder)
     (folder / "whole.py").write_text(WHOLE)

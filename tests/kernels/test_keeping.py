@@ -11,6 +11,7 @@ import llvmlite
 import pytest
 
 import runwatch
+from runwatch.cache import _MOST, _clean
 from runwatch.kernels import keeping
 
 CODE = b"code" * 1000
@@ -29,7 +30,7 @@ def _install(tmp_path: Path) -> Path:
     """A folder with as much of the package as keeps code."""
     source, folder = Path(runwatch.__file__).parent, tmp_path / "install" / "runwatch"
     (folder / "kernels").mkdir(parents=True)
-    for name in ("__init__.py", "kernels/__init__.py", "kernels/keeping.py"):
+    for name in ("__init__.py", "cache.py", "kernels/__init__.py", "kernels/keeping.py"):
         shutil.copy(source / name, folder / name)
     return folder
 
@@ -130,19 +131,19 @@ def test_what_is_used_stays(cache: Path) -> None:
     assert keeping.keep(CODE)
     [file] = cache.iterdir()
     os.utime(file, (0, 0))
-    others = [cache / f"native-{i}.o" for i in range(keeping._MOST + 3)]
+    others = [cache / f"native-{i}.o" for i in range(_MOST + 3)]
     for i, other in enumerate(others, 1):
         other.touch()
         os.utime(other, (i, i))
     assert CODE == keeping.kept()
-    keeping._clean(cache)
+    _clean(cache, "native-")
     assert {file, *others[4:]} == {*cache.iterdir()}
 
 
 def test_what_cannot_be_removed_has_nothing_kept_twice(install: Path) -> None:
     """And the leftovers of a killed process go, those of one that still writes do not."""
     beside, home = install / "kernels" / "__pycache__", install.parent / "home" / "runwatch"
-    for i in range(keeping._MOST + 3):
+    for i in range(_MOST + 3):
         (beside / f"native-{i}.o").mkdir(parents=True)
         os.utime(beside / f"native-{i}.o", (i, i))
     for name in ("killed", "writing"):

@@ -13,6 +13,8 @@ import re
 from functools import cache
 from typing import Any
 
+from runwatch.pattern import compiled
+
 
 def document(value: Any, *, indent: bool = True) -> bytes:
     """The value as JSON with a line end; what JSON does not know becomes text."""
@@ -34,7 +36,7 @@ def inert(dumped: bytes) -> bytes:
 def _obeyed() -> re.Pattern[bytes]:
     # DEL and C1; the Arabic letter mark; the marks, separators and overrides of U+200E to U+202E;
     # the isolates of U+2066 to U+2069. Their bytes stand in no other character.
-    return re.compile(
+    return compiled(
         rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
     )
 

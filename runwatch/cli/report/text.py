@@ -5,6 +5,7 @@ from functools import cache
 from typing import TextIO
 
 from runwatch.cli.words.environment import colourful
+from runwatch.pattern import compiled
 
 CODES = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "bold": 1, "dim": 2}
 
@@ -37,17 +38,17 @@ def wrap(text: str, room: int, indent: str) -> str:
 @cache
 def _escapes() -> re.Pattern[str]:
     # CSI, then OSC/DCS/PM/APC up to their end, then any other two-byte escape.
-    return re.compile(
+    return compiled(
         "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[ -~]?"
     )
 
 
 @cache
 def _spaces() -> re.Pattern[str]:
-    return re.compile("[\t\r\n\x0b\x0c\x85\u2028\u2029]+")
+    return compiled("[\t\r\n\x0b\x0c\x85\u2028\u2029]+")
 
 
 @cache
 def _controls() -> re.Pattern[str]:
     # C0, DEL, C1, and the marks that turn the direction of text around.
-    return re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+    return compiled("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

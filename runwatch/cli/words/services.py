@@ -12,6 +12,7 @@ from runwatch.cli.words.repeated import listed, repeatable
 from runwatch.cli.words.settings import section_of, text_of
 from runwatch.cli.words.vertex import add_vertex, vertex
 from runwatch.errors import UsageError
+from runwatch.pattern import compiled
 
 if TYPE_CHECKING:
     from runwatch.target import Target
@@ -20,7 +21,7 @@ NOTES = ("CLAUDE.md", "AGENTS.md")
 """Files of the working folder in which a project tells its tools where its runs are."""
 
 _PARTS = ("entity", "project")
-_NOTED = re.compile(
+_NOTED = compiled(
     r"^[\s>#|*+-]*(?:export\s+)?[`*\"']*WANDB[_ -]?(?P<part>ENTITY|PROJECT)[`*\"']*\s*"
     r"(?:\([^)\n]*\)\s*)?[:=|]\s*[`*\"'<]*(?P<value>[\w.-]+(?:/[\w.-]+)?)",
     re.IGNORECASE | re.MULTILINE,
