@@ -9,6 +9,7 @@ Exit codes: 0 continue, go, or simply worked; 1 stop, no-go; 2 wrong usage or un
 3 a source or the store could not be reached; 4 wait; 130 interrupted.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -16,12 +17,16 @@ from collections.abc import Sequence
 from runwatch.errors import InputError, RunwatchError, UsageError
 
 INTERRUPTED = 130
+# New objects after which cycles are looked for. Hardly any of ours are in one, and to look at every
+# 700, as Python does, is felt while modules are loaded.
+_FEW_CYCLES = 100_000
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; the console script passes it to the shell."""
     if sys.stdout is None:  # closed by the shell (`>&-`): nothing can be written to this one
         sys.stdout = open(os.devnull)  # noqa: SIM115
+    gc.set_threshold(_FEW_CYCLES)
     try:
         code = _run(list(sys.argv[1:] if words is None else words))
         sys.stdout.flush()

@@ -3,9 +3,9 @@
 A module here with a class `Detector` is a detector; nothing else has to know of it.
 """
 
-import pkgutil
 from importlib import import_module
 
+from runwatch import shipped
 from runwatch.detect.arrange import Room
 from runwatch.detect.detector import Detector
 from runwatch.detect.faults import Detector as Faults
@@ -17,8 +17,8 @@ __all__ = ["Columns", "Detector", "Faults", "Room", "detectors"]
 def detectors() -> list[Detector]:
     """A new detector of every kind, in the order of their names."""
     modules = (
-        import_module(f"{__name__}.{found.name}")
-        for found in pkgutil.iter_modules(__path__)
-        if not found.ispkg and found.name != "detector"
+        import_module(f"{__name__}.{name.removesuffix('.py')}")
+        for name in shipped.names("detect", ".py")
+        if name not in ("__init__.py", "detector.py")
     )
     return [module.Detector() for module in modules if hasattr(module, "Detector")]

@@ -1,6 +1,5 @@
 """Lines that are nothing but the cells of a table: bare values, or the names above them."""
 
-import re
 from collections.abc import Sequence
 
 from runwatch.parse.number import OPAQUE_MARK
@@ -13,6 +12,13 @@ _MAX_NAME = 40
 _MAX_HEADING = 1000
 _MAX_LOOSE = 3  # words among the values of a row: `all`, `person`
 _SLOT = compiled("\x01(\\d+)\x01")
+_DRAWN = compiled(r"[|\t,]")
+_DRAWN_CELLS = compiled(r"\s*\|\s*|\t+|\s{2,}|,\s*")
+_COMMENT = compiled(r"^#\s+")
+_BARS = compiled(r"\s*[|│┃]\s*")
+_LISTED = compiled(r"[\w./@%-]+(?:,\s*[\w./@% -]+)+")
+_GAP = compiled(r"\s{2,}")
+_PRECISION_AND_RECALL = compiled(r"\(P\s+R\b")
 
 
 def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | None, ...]:
@@ -23,8 +29,8 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
     for slot, literal in enumerate(literals[1:]):
         text += f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"-{literal}"
     text = text.strip().strip("|").rstrip(":")
-    drawn = re.search(r"[|\t,]", text) is not None
-    cells = re.split(r"\s*\|\s*|\t+|\s{2,}|,\s*" if drawn else r"\s+", text.strip())
+    drawn = _DRAWN.search(text) is not None
+    cells = _DRAWN_CELLS.split(text.strip()) if drawn else text.split()
     out: list[int | None] = []
     for cell in cells:
         found = _SLOT.match(cell)
@@ -36,17 +42,17 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
 def heading(literals: Sequence[str]) -> Plan:
     """The names of a line that may be the head of a table."""
     line = literals[0] if len(literals) == 1 else ""
-    text = re.sub(r"^#\s+", "", line.strip().strip("|│┃").strip())
+    text = _COMMENT.sub("", line.strip().strip("|│┃").strip())
     if not text or len(text) > _MAX_HEADING:
         return SILENT
     if "|" in text or "│" in text or "┃" in text:
-        cells = re.split(r"\s*[|│┃]\s*", text)
-    elif re.fullmatch(r"[\w./@%-]+(?:,\s*[\w./@% -]+)+", text):
+        cells = _BARS.split(text)
+    elif _LISTED.fullmatch(text):
         cells = [cell.strip() for cell in text.split(",")]
     elif "\t" in text:
         cells = [cell.strip() for cell in text.split("\t") if cell.strip()]
-    elif re.search(r"\s{2,}", text):
-        cells = re.split(r"\s{2,}", re.sub(r"\(P\s+R\b", "(P  R", text))
+    elif _GAP.search(text):
+        cells = _GAP.split(_PRECISION_AND_RECALL.sub("(P  R", text))
         if line.lstrip().startswith("#"):
             cells = text.split()  # the names above the columns of a file of numbers
     else:

@@ -6,7 +6,6 @@
 The names are in another line than the numbers, so a `Table` remembers them for one writer.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,9 @@ from runwatch.pattern import compiled
 
 _SHORT = {"#": "step", "E": "epoch"}  # heads that are axes only above a column
 _EDGES = "|│┃"
+_EDGE = compiled(f"[{_EDGES}]")
+_INDENTED = compiled(f"[{_EDGES}]\\s{{2,}}")
+_GAP = compiled(r"\s{2,}")
 _RULE = compiled(r"^[\s|│┃+\-=─━═┄┈╭╮╰╯├┤┬┴┼┌┐└┘┏┓┗┛┡┩╇━╞╡╪:]+$")
 
 
@@ -103,13 +105,13 @@ class Table:
         text = message.strip()
         if len(text) < 3 or text[0] not in _EDGES or text[-1] not in _EDGES:
             return False
-        cells = [cell.strip() for cell in re.split(f"[{_EDGES}]", text[1:-1])]
+        cells = [cell.strip() for cell in _EDGE.split(text[1:-1])]
         if len(cells) == 1:
-            cells = re.split(r"\s{2,}", cells[0])
+            cells = _GAP.split(cells[0])
         if len(cells) != 2:
             return False
         name, said = cells
-        indented = re.match(r"[|│┃]\s{2,}", text) is not None
+        indented = _INDENTED.match(text) is not None
         if not said:
             self.section = name if name.endswith("/") else ""
             return True

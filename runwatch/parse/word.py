@@ -1,7 +1,5 @@
 """Numbers that are part of a word or of a name are none: `7b-chat`, `last 100 steps`, `class 3`."""
 
-import re
-
 from runwatch.parse import unit as units
 from runwatch.parse.name import END_MARK, INSIDE
 from runwatch.parse.number import NAN_MARK, OPAQUE_MARK
@@ -60,16 +58,18 @@ def _enumerated(literals: list[str], marks: str) -> set[int]:
     return indexed | {slot for slots in found.values() if len(slots) > 1 for slot in slots}
 
 
+# What stands before and behind a NaN that is a value, or a word: `loss: nan`, `nan in the loss`.
+_LED = compiled(r"(?:[:=(\[,|/]|\w)\s*$")
+_GIVEN = compiled(r"[:=]\s*$")
+_NAN_OF = compiled(r"\s+(?:iterations?|values?|or|and|in|detected|grads?|gradients?|loss)\b")
+_GOES_ON = compiled(r"-[A-Za-z]|:\w")
+
+
 def _is_word(mark: str, before: str, after: str) -> bool:
     """Whether a number is really a piece of a word: `7b-chat`, `nan iterations`, `3-way`."""
     if mark == NAN_MARK:
-        return not re.search(r"(?:[:=(\[,|/]|\w)\s*$", before) or bool(
-            re.match(
-                r"\s+(?:iterations?|values?|or|and|in|detected|grads?|gradients?|loss)\b", after
-            )
-            and not re.search(r"[:=]\s*$", before)
-        )
+        return not _LED.search(before) or bool(_NAN_OF.match(after) and not _GIVEN.search(before))
     if after and (after[0].isalpha() or after[0] in "_%µ/"):
         unit, _ = units.take(after)
         return not unit and after[0] != "/"
-    return bool(re.match(r"-[A-Za-z]|:\w", after))
+    return bool(_GOES_ON.match(after))

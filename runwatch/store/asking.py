@@ -98,6 +98,8 @@ def past(connection: DuckDBPyConnection, run: str) -> tuple[Past, int] | None:
 
 def newest(connection: DuckDBPyConnection, limit: int) -> list[dict[str, Any]]:
     """Rows of the view `runs`, the last seen first."""
+    import duckdb  # noqa: F401 its package gives the tables
+
     found = connection.sql(
         "SELECT * FROM runs ORDER BY last_seen DESC, run LIMIT ?", params=[limit]
     )

@@ -26,6 +26,8 @@ def incoming(connection: DuckDBPyConnection, frame: Frame) -> Iterator[tuple[str
     if len(frame) <= FEW and "pyarrow" not in sys.modules:
         yield as_lists(frame)
         return
+    import duckdb  # noqa: F401 its package reads Arrow, the engine alone does not
+
     from runwatch.arrow import record_batch
 
     connection.register("incoming", record_batch(frame))

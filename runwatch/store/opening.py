@@ -97,7 +97,7 @@ def to_read(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
 
     Where there is none yet, an empty one in memory, so that every query has its views.
     """
-    import duckdb
+    from runwatch.store.engine import duckdb
 
     with ONE_AT_A_TIME, translated(path):
         if is_there(path):
@@ -150,7 +150,7 @@ def _connect(
     path: Path, tries: Iterator[bool], headers_now: Callable[[], bytes], *, read_only: bool
 ) -> tuple[DuckDBPyConnection | None, str]:
     """A connection that knows the file as it is; or, when all tries are used up, who has it."""
-    import duckdb
+    from runwatch.store.engine import duckdb
 
     holder = ""
     while True:
@@ -172,7 +172,7 @@ def _connect(
 
 
 def _check_version(connection: DuckDBPyConnection, path: Path) -> None:
-    import duckdb
+    from runwatch.store.engine import duckdb
 
     try:
         row = first_row(connection, "SELECT version, written_by FROM stored_rows.version")
@@ -196,7 +196,7 @@ def _create(path: Path) -> None:
     DuckDB refuses an empty file, so a creator that was killed too early, or two that met, would
     leave a name that is of no use to anybody.
     """
-    import duckdb
+    from runwatch.store.engine import duckdb
 
     _sweep(path)
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")

@@ -55,7 +55,7 @@ def translated(path: Path) -> Iterator[None]:
 
     KeyboardInterrupt stays what it is: DuckDB takes it for itself and says so in other words.
     """
-    import duckdb
+    from runwatch.store.engine import duckdb
 
     try:
         yield
