@@ -1,11 +1,16 @@
-"""What all tests share: a history of their own, and the folder of real logs where there is one."""
+"""What all tests share: a history of their own, the folder of real logs where there is one, and a
+cloud on loopback."""
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.ingest import vertex_messages as vertex
+from tests.ingest.vertex_server import Server
 
 settings.register_profile("untimed", deadline=None)  # a test states facts, not times
 settings.load_profile("untimed")
@@ -32,3 +37,15 @@ def shared() -> Path:
     if not (folder / "corpus").is_dir():
         pytest.skip(f"no corpus of real logs in {folder}; RUNWATCH_SHARED can name another folder")
     return folder
+
+
+@pytest.fixture
+def cloud() -> Iterator[Server]:
+    """Vertex AI and Cloud Logging, with a custom job that runs; without Google's clients the tests
+    that ask for it skip."""
+    for name in ("grpc", "google.cloud.aiplatform_v1", "google.cloud.logging_v2"):
+        pytest.importorskip(name)
+    server = Server(jobs={vertex.JOB: vertex.custom_job("456")})
+    server.start()
+    yield server
+    server.stop()

@@ -4,16 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.ingest import vertex_server as vertex
+from tests.ingest import vertex_messages as vertex
+from tests.ingest.vertex_server import Fault, Server
 from tests.monitor.live import Watcher, finding, progress, state
 
-JOB = f"{vertex.PARENT}/customJobs/456"
 OOM = (
     "Traceback (most recent call last):\n"
     '  File "/app/train.py", line 88, in train\n    loss.backward()\n'
@@ -23,22 +20,11 @@ OOM = (
 EXITED = "The replica workerpool0-0 exited with a non-zero status of 1. Termination reason: Error."
 
 
-@pytest.fixture
-def server() -> Iterator[vertex.Server]:
-    """Both services, with a custom job that runs."""
-    for name in ("grpc", "google.cloud.aiplatform_v1", "google.cloud.logging_v2"):
-        pytest.importorskip(name)
-    server = vertex.Server(jobs={JOB: vertex.custom_job("456")})
-    server.start()
-    yield server
-    server.stop()
-
-
-def at(server: vertex.Server) -> list[str]:
+def at(cloud: Server) -> list[str]:
     """Where it is, in words."""
     return [
-        "--project", vertex.PROJECT, "--vertex-endpoint", server.url,
-        "--logging-endpoint", server.url,
+        "--project", vertex.PROJECT, "--vertex-endpoint", cloud.url,
+        "--logging-endpoint", cloud.url,
     ]  # fmt: skip
 
 
@@ -55,24 +41,24 @@ def steps(first: int, last: int, **more: Any) -> list[Any]:
 
 
 def test_a_custom_job_is_watched_through_an_outage_to_its_failure(
-    server: vertex.Server, tmp_path: Path
+    cloud: Server, tmp_path: Path
 ) -> None:
     """While the service is away the state is unknown, never bad; then the log says what broke."""
-    server.log(*steps(0, 40))
+    cloud.log(*steps(0, 40))
     watcher = Watcher(
-        "--vertex-training", "456", *at(server), "--interval", "1", "--max-interval", "1",
+        "--vertex-training", "456", *at(cloud), "--interval", "1", "--max-interval", "1",
         folder=tmp_path,
     )  # fmt: skip
     try:
         told = watcher.until(lambda e: progress(39)(e) and e["job"] is not None)["job"]
         assert ("RUNNING", "n1-standard-8 + 4x T4") == (told["state"], told["machine"])
-        server.stop()
+        cloud.stop()
         watcher.until(state("unreachable"))
-        server.entries += steps(40, 60)
-        server.start()
+        cloud.entries += steps(40, 60)
+        cloud.start()
         watcher.until(progress(59))
-        server.log(vertex.entry(OOM, 61, severity="ERROR"))
-        vertex.end(server.jobs[JOB], "FAILED", 62, 13, EXITED)
+        cloud.log(vertex.entry(OOM, 61, severity="ERROR"))
+        vertex.end(cloud.jobs[vertex.JOB], "FAILED", 62, 13, EXITED)
         found = watcher.until(finding("cuda_oom"))
         assert ("critical", "workerpool0-0") == (found["severity"], found["stream"])
         assert 1 == watcher.end()
@@ -89,10 +75,10 @@ def test_a_custom_job_is_watched_through_an_outage_to_its_failure(
         watcher.close()
 
 
-def test_down_from_the_start_the_state_is_unknown(server: vertex.Server, tmp_path: Path) -> None:
+def test_down_from_the_start_the_state_is_unknown(cloud: Server, tmp_path: Path) -> None:
     """Code 3 and no word against the training, watched or checked."""
-    server.stop()
-    words = ["--vertex-training", "456", *at(server), "--json"]
+    cloud.stop()
+    words = ["--vertex-training", "456", *at(cloud), "--json"]
     done = runwatch("watch", *words, "--once", "--no-store", cwd=tmp_path)
     last = json.loads(done.stdout.splitlines()[-1])
     assert (3, "UNKNOWN", "WAIT", []) == (
@@ -122,9 +108,7 @@ def test_without_the_clients_the_command_names_the_extra(tmp_path: Path) -> None
 PIPELINE = "my-pipeline-20260501"
 
 
-def test_a_pipeline_whose_task_runs_out_of_memory_says_so(
-    server: vertex.Server, tmp_path: Path
-) -> None:
+def test_a_pipeline_whose_task_runs_out_of_memory_says_so(cloud: Server, tmp_path: Path) -> None:
     """The diagnosis names the cause in the task's log, and the tasks stand in the last word."""
     ready = vertex.task(2, "prepare", "SUCCEEDED", job="71", ended=30)
     plan = ("prepare", "train", "deploy")
@@ -132,12 +116,12 @@ def test_a_pipeline_whose_task_runs_out_of_memory_says_so(
     def stands(state: str, **more: Any) -> None:
         task = vertex.task(3, "train", state, job="72", begun=30, **more)
         job = vertex.pipeline(PIPELINE, "RUNNING", ready, task, plan=plan)
-        server.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"] = job
+        cloud.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"] = job
 
     stands("RUNNING")
-    server.log(vertex.entry("rows ok", 5, job="71"), *steps(31, 60, job="72"))
+    cloud.log(vertex.entry("rows ok", 5, job="71"), *steps(31, 60, job="72"))
     watcher = Watcher(
-        "--vertex-pipeline", "my-llm-pipeline", *at(server), "--interval", "1",
+        "--vertex-pipeline", "my-llm-pipeline", *at(cloud), "--interval", "1",
         "--max-interval", "1", folder=tmp_path,
     )  # fmt: skip
     try:
@@ -146,11 +130,11 @@ def test_a_pipeline_whose_task_runs_out_of_memory_says_so(
             (task["name"], task["state"]) for task in told["tasks"]
         ]
         retried = vertex.task_event("train", "retrying", 60, job=PIPELINE, severity="ERROR")
-        server.log(retried, vertex.entry(OOM, 61, job="72", severity="ERROR"))
+        cloud.log(retried, vertex.entry(OOM, 61, job="72", severity="ERROR"))
         watcher.until(finding("cuda_oom"))
         stands("FAILED", ended=62, error=EXITED)
         watcher.until(state("train FAILED"))
-        job = server.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"]
+        job = cloud.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"]
         vertex.end(job, "FAILED", 65, 9, "The DAG failed because some tasks failed: [train].")
         assert 1 == watcher.end()
         last = watcher.events[-1]
@@ -168,16 +152,16 @@ def test_a_pipeline_whose_task_runs_out_of_memory_says_so(
         watcher.close()
 
 
-def test_a_pipeline_that_ended_is_read_at_once(server: vertex.Server, tmp_path: Path) -> None:
+def test_a_pipeline_that_ended_is_read_at_once(cloud: Server, tmp_path: Path) -> None:
     """One look: state, tasks and duration as the reports have them; what a task's log says of its
     own end is not the pipeline's."""
     job = vertex.pipeline(
         PIPELINE, "RUNNING", vertex.task(2, "train", "SUCCEEDED", job="71", ended=120),
         vertex.task(3, "deploy", "SKIPPED", begun=None),
     )  # fmt: skip
-    server.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"] = job
-    server.log(*steps(1, 101, job="71"), vertex.entry("Training finished", 101, job="71"))
-    words = ["--vertex-pipeline", PIPELINE, *at(server), "--no-store"]
+    cloud.pipelines[f"{vertex.PARENT}/pipelineJobs/{PIPELINE}"] = job
+    cloud.log(*steps(1, 101, job="71"), vertex.entry("Training finished", 101, job="71"))
+    words = ["--vertex-pipeline", PIPELINE, *at(cloud), "--no-store"]
     for command in (["watch", "--once"], ["scan"]):
         done = runwatch(*command, *words, cwd=tmp_path)
         assert "Terminal state:   RUNNING" in done.stdout
@@ -198,22 +182,22 @@ def test_a_pipeline_that_ended_is_read_at_once(server: vertex.Server, tmp_path: 
         assert line in done.stdout
 
 
-def test_a_timer_checks_a_custom_job(server: vertex.Server, tmp_path: Path) -> None:
+def test_a_timer_checks_a_custom_job(cloud: Server, tmp_path: Path) -> None:
     """It reads on from where it was, and takes the log named instead while nobody answers."""
-    server.log(*steps(1, 60))
+    cloud.log(*steps(1, 60))
     (tmp_path / "train.log").write_text("step 1 loss nan\n" * 2)
-    words = ["check", "--vertex-training", "456", *at(server), "--log", "train.log", "--json"]
+    words = ["check", "--vertex-training", "456", *at(cloud), "--log", "train.log", "--json"]
     done = runwatch(*words, cwd=tmp_path)
     assert (0, "CONTINUE") == (done.returncode, json.loads(done.stdout)["judgement"])
-    server.log(*steps(60, 90))
+    cloud.log(*steps(60, 90))
     told = json.loads(runwatch(*words, cwd=tmp_path).stdout)
     assert 89 == told["steps"]["last"]
-    server.faults["ListLogEntries"] = vertex.Fault("UNAVAILABLE", "go away")
+    cloud.faults["ListLogEntries"] = Fault("UNAVAILABLE", "go away")
     done = runwatch(*words[:-3], "--json", "--no-store", cwd=tmp_path)
     told = json.loads(done.stdout)
     assert (3, None) == (done.returncode, told["judgement"])
     assert "go away" in told["reason"]
-    server.faults["GetCustomJob"] = vertex.Fault("UNAUTHENTICATED", "expired")
+    cloud.faults["GetCustomJob"] = Fault("UNAUTHENTICATED", "expired")
     done = runwatch(*words, "--no-store", cwd=tmp_path)
     assert "gcloud auth application-default login" in done.stdout
     assert "train.log was read instead" in done.stdout

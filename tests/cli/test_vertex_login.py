@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.ingest import vertex_server as vertex
+from tests.ingest import vertex_messages as vertex
+from tests.ingest.vertex_server import Fault, Server
 
-JOB = f"{vertex.PARENT}/customJobs/456"
 LOGIN = "gcloud auth application-default login"
 
 
@@ -67,7 +67,7 @@ class Home:
         )
         self.certificate = _certificate(secret)
         (folder / "roots.pem").write_bytes(self.certificate)
-        self.server = vertex.Server(jobs={JOB: vertex.custom_job("456")})
+        self.server = Server(jobs={vertex.JOB: vertex.custom_job("456")})
 
     def key(self) -> dict[str, str]:
         """The key of a service account."""
@@ -161,7 +161,7 @@ def test_a_login_that_is_no_good_says_how_to_log_in(home: Home, tokens: Any, wha
     """Code 3, state unknown, and what to run; no secret is told."""
     tokens.expired = what == "expired"
     if what == "refused":
-        home.server.faults["GetCustomJob"] = vertex.Fault("UNAUTHENTICATED", "token expired")
+        home.server.faults["GetCustomJob"] = Fault("UNAUTHENTICATED", "token expired")
     done = home.runwatch(None if what == "none" else person(tokens))
     told = " ".join(done.stdout.split())
     assert (3, True) == (done.returncode, LOGIN in told), done.stdout + done.stderr
