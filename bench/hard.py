@@ -4,23 +4,23 @@ usage: python -m bench.hard [--megabytes 100] [--threads 1] [--corpus FOLDER] [N
 
 NAME is one of `ranks` (one log of 3,072 ranks with start-up text, warnings and metrics of each),
 `bar` (one line of 3 MB, all redraws of a progress bar), `flat` (key=value from 1 MB on, ten times
-more each time, up to --megabytes: the cost of a byte must not grow) and `corpus` (the logs of a
-folder one behind the other, again and again).
+more each time, up to --megabytes, then lines that repeat a few pieces, ten times longer each time:
+the cost of a byte must not grow) and `corpus` (the logs of a folder one behind the other, again and
+again). What is larger than 100 MB goes through a pipe and is never in a file.
 """
 
 import argparse
 import random
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.logs import write
 
 RANKS = 3072
+_PART = 100  # MB of a log that are made; of more, they come again and again
 _START = (
     "gpu{node:04}:{pid}:{pid} [{gpu}] NCCL INFO Bootstrap : Using eth0:10.0.{node}.{gpu}<0>",
     "gpu{node:04}:{pid}:{pid} [{gpu}] NCCL INFO Channel {gpu:02}/08 : {rank} -> {next} via P2P",
@@ -63,6 +63,21 @@ def bar(megabytes: float = 3) -> Iterator[str]:
     yield "\n"
 
 
+# What patterns stumble over: runs of one class, brackets that stay open, separators without names.
+PIECES = (
+    "a", "A", "_", "é", "1", " ", "\t", ".", ",", "-", "=", ":", "|", "[", "(", "{", "]", ")", "}",
+    "'", '"', "#", "%", "/", "a.", "a1", "1.", "a: ", "x=1 ", "(a", "nan ", "loss ", "0/0 ",
+)  # fmt: skip
+
+
+def repetitive(length: int, megabytes: float = 2) -> Iterator[str]:
+    """Lines of so many characters, each a few pieces again and again."""
+    chance = random.Random(13)
+    for _ in range(int(megabytes * 1e6) // length):
+        piece = "".join(chance.choices(PIECES, k=chance.randint(1, 4)))
+        yield f"{piece * (length // len(piece))} 1\n"
+
+
 def corpus(folder: Path, megabytes: float, out: Path) -> None:
     """The logs of a folder one behind the other, again and again."""
     logs = [path.read_bytes() for path in sorted(folder.rglob("*.*")) if path.is_file()]
@@ -73,32 +88,51 @@ def corpus(folder: Path, megabytes: float, out: Path) -> None:
                 room -= file.write(log if log.endswith(b"\n") else log + b"\n")
 
 
-def measure(path: Path, threads: int) -> tuple[float, float, float]:
-    """CPU-seconds, seconds and peak MB of `parse --summary`."""
+# Feeds a log to a command as often as it is told, and prints what that took: CPU-seconds, seconds,
+# peak MB.
+_FEED = """
+import resource, subprocess, sys, time
+times, path, *words = sys.argv[1:]
+start = time.perf_counter()
+with open(path, "rb") as file:
+    data = file.read() if int(times) > 1 else b""
+once = [path] if not data else ["-"]
+run = subprocess.Popen([*words, *once], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+for _ in range(int(times) if data else 0):
+    run.stdin.write(data)
+run.stdin.close()
+assert run.wait() == 0
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, time.perf_counter() - start, used.ru_maxrss / 1024)
+"""
+
+
+def tell(name: str, path: Path, threads: int, times: int = 1) -> None:
+    """Measure `parse --summary` of a log, so many times one behind the other; print the figures."""
     words = [sys.executable, "-m", "runwatch", "parse", "--summary", "--threads", str(threads)]
-    code = (
-        "import resource, subprocess, sys; "
-        "done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True); "
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
-    )
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    peak = subprocess.run(
-        [sys.executable, "-c", code, *words, str(path)], check=True, capture_output=True, text=True
-    ).stdout
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return cpu, wall, float(peak)
-
-
-def tell(name: str, path: Path, threads: int) -> None:
-    """Measure a log and print the figures."""
-    size = path.stat().st_size / 1e6
-    cpu, wall, peak = measure(path, threads)
+    told = subprocess.run(
+        [sys.executable, "-c", _FEED, str(times), str(path), *words],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    cpu, wall, peak = map(float, told.split())
+    size = times * path.stat().st_size / 1e6
     print(
-        f"{name:10}{size:10.1f} MB{cpu:8.2f} CPU-s{size / cpu:9.1f} MB/CPU-s{size / wall:9.1f} MB/s"
+        f"{name:12}{size:10.1f} MB{cpu:8.2f} CPU-s{size / cpu:9.1f} MB/CPU-s{size / wall:9.1f} MB/s"
         f"{peak:7.0f} MB peak",
         flush=True,
     )
+
+
+def flat(megabytes: float, threads: int, path: Path) -> None:
+    """What a byte costs in longer logs, and in longer lines."""
+    size = 1.0
+    while size <= megabytes:
+        write("keyvalue", min(size, _PART), path)
+        tell(f"flat {size:g}", path, threads, max(1, int(size / _PART)))
+        size *= 10
+    for length in (100, 1000, 10_000, 100_000):
+        path.write_text("".join(repetitive(length)))
+        tell(f"line {length}", path, threads)
 
 
 def main() -> None:
@@ -116,16 +150,7 @@ def main() -> None:
         tell("start", path, options.threads)
         for name in names:
             if name == "flat":
-                size = 1.0
-                while size <= options.megabytes:
-                    write("keyvalue", min(size, 100), path)
-                    if size > 100:
-                        part = path.read_bytes()
-                        with path.open("wb") as file:
-                            for _ in range(int(size / 100)):
-                                file.write(part)
-                    tell(f"flat {size:g}", path, options.threads)
-                    size *= 10
+                flat(options.megabytes, options.threads, path)
                 continue
             if name == "corpus":
                 corpus(options.corpus, options.megabytes, path)

@@ -40,6 +40,7 @@ WEIGHT = {
 }
 _DIGITS = compiled(r"\d+")
 _CACHED_SHAPES = 4096
+_REACH = 4096  # characters at either end of a line that are looked at
 
 
 def masked(text: str) -> str:
@@ -126,6 +127,7 @@ class Catalog:
 
         `text` is the line without its prefixes, to be tried where the whole line says nothing.
         """
+        line, text = _ends(line), _ends(text)
         found = self._match(line, line)
         return found or (self._match(text, line) if text and text != line else None)
 
@@ -147,6 +149,11 @@ class Catalog:
             if told is not None:
                 return None if self._speech.search(text) else (self.signatures[name], told)
         return None
+
+
+def _ends(text: str) -> str:
+    """A text without the middle of a very long one, so that no pattern has far to search."""
+    return text if len(text) <= 2 * _REACH else f"{text[:_REACH]}\n{text[-_REACH:]}"
 
 
 def parsed(text: str, where: str) -> list[Signature]:

@@ -19,7 +19,7 @@ _BAR = compiled(r"%\|[^|\n]{0,300}?\|")
 _THIN = compiled(
     r"(?<=\d)%(?: [━╸╺─╌]{4,40})?(?= \d+/\d+ (?:\[|[\d.]+(?:it/s|s/it) ))"
 )  # "25% ━━── 2/8 "
-_END = compiled(r"(%\|\|\s*[\d.?kKMG]+/[\d.?kKMG]+ \[[^\]\n]*\])(?=\S|\s+\S)")
+_END = compiled(r"(%\|\|\s*[\d.?kKMG]+/[\d.?kKMG]+ \[[^\]\n]{0,400}\])(?=\S|\s+\S)")
 _LEADER = compiled(r"\s\.{5,}\s+(?=[^\s:])")  # "min_lr ........... 1e-05"
 _FILLING = compiled(r"[━╸╺─=>.\u2500-\u257f\u2588-\u258f]{5,}|\[[=>.# ]{5,}\]")
 _DESCRIPTION = compiled(r"[\W\d\x00-\x1f]+")

@@ -12,6 +12,7 @@ from runwatch.parse.plan import Evidence
 from runwatch.parse.record import Point, Record
 
 _MAX_HELD = 2048
+_MAX_POINTS = 1024  # of a record that is held
 _MAX_KNOWN = 4096  # forms of one writer whose fate is remembered, of each kind
 _CONSTANT = 3  # times that an unchanging number must come before it counts
 
@@ -50,7 +51,7 @@ class Gate:
         if record.evidence is Evidence.BESIDE:
             self.show(record.key, row.step, row.epoch)
             return [row]
-        if record.key in self._refused:
+        if record.key in self._refused or len(row.points) > _MAX_POINTS:
             return []
         if self._shown.get(record.key, (row.step, row.epoch)) != (row.step, row.epoch):
             del self._shown[record.key]

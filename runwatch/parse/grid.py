@@ -16,7 +16,7 @@ _DRAWN = compiled(r"[|\t,]")
 _DRAWN_CELLS = compiled(r"\s*\|\s*|\t+|\s{2,}|,\s*")
 _COMMENT = compiled(r"^#\s+")
 _BARS = compiled(r"\s*[|│┃]\s*")
-_LISTED = compiled(r"[\w./@%-]+(?:,\s*[\w./@% -]+)+")
+_LISTED = compiled(r"[\w./@%-]+(?:,\s*+[\w./@% -]++)+")
 _GAP = compiled(r"\s{2,}")
 _PRECISION_AND_RECALL = compiled(r"\(P\s+R\b")
 
@@ -25,9 +25,10 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
     """The cells of a line that is nothing but values in columns, else nothing."""
     if sentence.values < 2 or sentence.loose_words > _MAX_LOOSE:
         return ()
-    text = literals[0]
-    for slot, literal in enumerate(literals[1:]):
-        text += f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"-{literal}"
+    text = literals[0] + "".join(
+        f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"-{literal}"
+        for slot, literal in enumerate(literals[1:])
+    )
     text = text.strip().strip("|").rstrip(":")
     drawn = _DRAWN.search(text) is not None
     cells = _DRAWN_CELLS.split(text.strip()) if drawn else text.split()

@@ -12,7 +12,9 @@ _BOUNDARY = compiled(
 )
 _COLON = compiled(r":(?![\d.])")
 _WORDS = compiled(r"[A-Za-z_]\w*")
-_STATED = compiled(r"[\w.-]+=[A-Za-z][\w./-]*|[\w.]+: [A-Za-z]\w*(?=[,;|])")  # "mode=train"
+_STATED = compiled(
+    r"(?<![\w.-])[\w.-]++=[A-Za-z][\w./-]*|(?<![\w.])[\w.]++: [A-Za-z]\w*+(?=[,;|])"
+)  # "mode=train"
 _HAS_LETTER = compiled(r"[^\W\d_]")
 _NOTE = compiled(r"\s*(?:\([^()]*\)|<\w+>)\s*$")  # "speed (it/s)", "loss <mean>"
 _NO_NAME = compiled(
@@ -31,6 +33,12 @@ _FILLER = compiled(
 )
 _QUOTES = compiled(r"(?<!\w)['\"]|['\"](?!\w)")
 _MAX_NAME = 100
+SIGHT = 400  # characters in front of a number among which its name stands, if it has one
+
+
+def near(text: str) -> str:
+    """The end of a text, where the name of a number behind it stands."""
+    return text[-SIGHT:]
 
 
 def trailing_name(region: str, joined_by: str) -> tuple[str, int]:

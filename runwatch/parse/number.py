@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from runwatch.pattern import compiled
 
-NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?!\d|,\d)(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+NUMBER = (
+    r"[+-]?(?:\d{1,3}(?:,\d{3}){1,8}+(?!\d|,\d)(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+)
 OPAQUE = "|".join(
     (
         r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T_ -]\d{1,2}[:-]\d{2}[:-]\d{2}(?:[.,]\d+)?"

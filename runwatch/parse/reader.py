@@ -16,6 +16,7 @@ from runwatch.parse.gate import Row
 from runwatch.parse.knowledge import Knowledge, builtin
 from runwatch.parse.ledger import Account, Ledger
 from runwatch.parse.literal import first_object
+from runwatch.parse.memo import Memo, shortened
 from runwatch.parse.number import Tokens, split
 from runwatch.parse.plan import SILENT, Evidence, Plan
 from runwatch.parse.prefix import Peeler, Prefix
@@ -30,9 +31,8 @@ from runwatch.tally import Tally
 if TYPE_CHECKING:
     from runwatch.parse.trace import Trace
 
-_MAX_SHAPES = 1 << 15
 _DIGITS = compiled(r"\d+")
-_REPEATED = compiled(r"\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
+_REPEATED = compiled(r"(?<!\s)\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
 _GLUED = compiled(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
 _GLUED_APART = compiled(r"(?<=\d)\s{1,8}(?=\[[Rr]ank ?\d+\][ :])")  # ... with a blank between
 _RANKED = compiled(r"\[[Rr]ank ?\d+\]")
@@ -65,8 +65,8 @@ class Reader:
         self._watchwords = Fragments(watchwords)
         self._peeler = Peeler(known.prefixes, year)
         self._year = year
-        self._plans: dict[str, Plan] = {}
-        self._watched: dict[str, bool] = {}
+        self._plans = Memo[Plan]()
+        self._watched = Memo[bool]()
         self._trace: Trace | None = None  # where the steps of a line are written down
 
     @property
@@ -193,7 +193,7 @@ class Reader:
         plan = self._plan(shape, tokens)
         if plan is SILENT or plan.head:
             if plan.head:
-                drawn = "|" in message
+                drawn = plan.bar is None and " | " in message
                 took = writer.table.header(plan, self._names, drawn=drawn)
                 if self._trace is not None:
                     self._trace.odd |= drawn  # its names may go on in the next line
@@ -204,7 +204,7 @@ class Reader:
                 writer.weigh(NOTHING, message, block)
             if plan.bar is None:
                 return
-        record = fill(plan, tokens.values, shape)
+        record = fill(plan, tokens.values, shortened(shape))
         if self._trace is not None:
             self._trace.tabular |= bool(plan.row)
             self._trace.odd |= not counts_whole(plan, tokens.values)
@@ -218,16 +218,12 @@ class Reader:
         self._take(stream, line, said, writer, record, block)
 
     def _plan(self, shape: str, tokens: Tokens) -> Plan:
-        plan = self._plans.get(shape)
-        if plan is None:
-            if any(text in shape for text in self._fragments):
-                plan = SILENT
-            else:
-                plan = understand(tokens.literals, tokens.marks, self._names)
-            if len(self._plans) >= _MAX_SHAPES:
-                self._plans.clear()
-            self._plans[shape] = plan
-        return plan
+        plan = self._plans.answers.get(shape)
+        if plan is not None:
+            return plan
+        if any(text in shape for text in self._fragments):
+            return self._plans.keep(shape, SILENT)
+        return self._plans.keep(shape, understand(tokens.literals, tokens.marks, self._names))
 
     # From a record to points
 
@@ -274,12 +270,10 @@ class Reader:
 
     def _is_watched(self, message: str) -> bool:
         masked = _DIGITS.sub("0", message).lower()
-        seen = self._watched.get(masked)
-        if seen is None:
-            if len(self._watched) >= _MAX_SHAPES:
-                self._watched.clear()
-            seen = self._watched[masked] = self._watchwords.within(masked)
-        return seen
+        seen = self._watched.answers.get(masked)
+        if seen is not None:
+            return seen
+        return self._watched.keep(masked, self._watchwords.within(masked))
 
 
 def _glued(text: str) -> re.Match[str] | None:

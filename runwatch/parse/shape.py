@@ -26,7 +26,7 @@ _SHELL = compiled(r"\++ (?!\S+: )")
 _DUMP = compiled(r"\s*[\w./-]+ \.\.\. (?!.*[:=])")  # "loss_scale ........ 0"
 _NAMING = compiled(r"[:=]")
 _SUM = compiled(r"\x01\s[-+*x\u00d7\u00f7]\s\x01\s*=")  # arithmetic, as models write it
-_QUOTED_KEY = compiled(r"""^\s*["'][^"']*["']\s*:\s*,?\s*$""")  # of a pretty-printed object
+_QUOTED_KEY = compiled(r"""^\s*["'][^"']*["']\s*:\s*+,?\s*$""")  # of a pretty-printed object
 
 
 def understand(literals: Sequence[str], marks: str, names: Names) -> Plan:

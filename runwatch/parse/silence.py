@@ -11,10 +11,10 @@ from runwatch.pattern import compiled
 _TRACEBACK = compiled(r"Traceback \(most recent call last\)|^\s*[╭┌].*Traceback")
 _FRAME = compiled(r'^\s+\S|^\s*$|^\s*File "|^During handling|^The above exception|^[│╰╭┌└]')
 _CODE = compiled(
-    r"^\s*(?:(?:async )?def \w+\(|class \w+[(:]|import \w|from [\w.]+ import |return\b|@\w"
-    r"|elif .*:$|if .*:\s*$|else:\s*$|for .* in .*:|while .*:$|with .* as |try:$|except\b|raise \w"
-    r"|assert |pass$|break$|continue$|\"\"\"|'''|#(?:[\s!]|$)|//|#include|\}\s*$|global |lambda "
-    r"|[\w.\[\]]+ [+\-*/]?= .*[\w)\]]\(|.*\bself\.|print0?\("
+    r"^\s*+(?:(?:async )?def \w+\(|class \w+[(:]|import \w|from [\w.]+ import |return\b|@\w"
+    r"|elif .*:$|if .*:\s*$|else:\s*$|for (?>.*? in ).*:|while .*:$|with .* as |try:$|except\b"
+    r"|raise \w|assert |pass$|break$|continue$|\"\"\"|'''|#(?:[\s!]|$)|//|#include|\}\s*$"
+    r"|global |lambda |[\w.\[\]]+ [+\-*/]?= .*[\w)\]]\(|.*\bself\.|print0?\("
     r"|[\w.]+\((?!(?:global_)?(?:step|iter(?:ation)?|epoch)=\d).*\)\s*$)"
 )
 _CODE_LIMIT = 12

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runwatch.parse import stamp, unit
+from runwatch.parse.memo import shortened
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.plan import Evidence
 from runwatch.parse.quantity import Names
@@ -150,7 +151,7 @@ def _event(
     return Unwrapped(
         Record(
             evidence, tuple(found.points), count(found.step), None, found.epoch,
-            training=training, key=f"event {key}",
+            training=training, key=shortened(f"event {key}"),
         ),
         time=time,
     )  # fmt: skip
@@ -284,7 +285,7 @@ def _record(before: str, found: _Found, names: Names) -> Record:
     return Record(
         evidence, tuple(found.points), count(found.step), count(found.total_steps), found.epoch,
         count(found.total_epochs), _rank(found.rank), None, not _EVAL.search(before),
-        "{" + ",".join(found.keys) + "}",
+        shortened("{" + ",".join(found.keys) + "}"),
     )  # fmt: skip
 
 

@@ -181,7 +181,7 @@ class Survey(Parser):
         if record.key.startswith("row "):
             return "a column"
         tokens = split(bar.undrawn(said.message))
-        plan = self._plans.get(tokens.shape, Plan())
+        plan = self._plans.answers.get(tokens.shape, Plan())
         number = next(
             (n for n in read(tokens.literals, tokens.marks).numbers if n.slot == plan.step), None
         )

@@ -80,8 +80,9 @@ class Table:
         self, cells: Sequence[int | None], values: list[str], literals: list[str]
     ) -> list[tuple[str, int | None]]:
         """The names of a row's cells: by their order, else by where in the line they stand."""
-        while len(cells) > len(self.head) and list(cells[:2]) == [None, None]:
-            cells = cells[1:]  # a label of several words
+        label = next((i for i, cell in enumerate(cells) if cell is not None), 0)
+        if label > 1 and len(cells) > len(self.head):  # a label of several words
+            cells = cells[min(label - 1, len(cells) - len(self.head)) :]
         if len(cells) == len(self.head):
             return list(zip(self.head, cells, strict=True))
         labels = next((i for i, cell in enumerate(cells) if cell is not None), 0)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from runwatch.parse import unit as units
-from runwatch.parse.name import count, trailing_name
+from runwatch.parse.name import SIGHT, count, near, trailing_name
 from runwatch.parse.number import NAN_MARK
 from runwatch.parse.word import merge
 from runwatch.pattern import compiled
@@ -20,10 +20,12 @@ _WRAPPER = compiled(
     r"|about )\s*$"
 )
 _SEPARATOR = compiled(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
-_REPR = compiled(r"^.*?[A-Za-z_]\w*\((?=(?:global_)?(?:step|iter(?:ation)?|epoch)=$)")
-_LIST = compiled(r"(?<=[:=\s\w'\"])\s*[\[({]+\s*$")
-_ITEM = compiled(r"^\s*['\"]?\s*[\])]*,?\s*[\[(]*\s*$")
-_OPEN = compiled(r"^\s*\(\s*(?:avg:?|mean:?)?\s*$")
+_REPR = compiled(
+    r"^.*?(?<![A-Za-z_])[A-Za-z_]\w{0,63}\((?=(?:global_)?(?:step|iter(?:ation)?|epoch)=$)"
+)
+_LIST = compiled(r"(?<=[:=\s\w'\"])\s*[\[({]{1,8}+\s*$")
+_ITEM = compiled(r"^\s*+['\"]?\s*+[\])]*,?\s*+[\[(]*\s*$")
+_OPEN = compiled(r"^\s*\(\s*+(?:avg:?|mean:?)?\s*$")
 _COUNTS = compiled(
     r"\s+(?!avg|mean|average|median)[A-Za-z]{3,} (?:in|of|to|and|over) "
 )  # "(50 steps in 3s)"
@@ -114,7 +116,7 @@ def _names_behind(lits: list[str]) -> list[str]:
     """The names of a line that tells each value before its name, or nothing: `3: 0.21 loss, 0.001
     rate, 12 images`."""
     rests = [units.take(text)[1] for text in lits[1:]]
-    if len(rests) < 3 or not (last := _NAME_LAST.match(rests[-1])):
+    if len(rests) < 3 or len(rests[-1]) > SIGHT or not (last := _NAME_LAST.match(rests[-1])):
         return []
     inner = [_VALUE_FIRST.match(rest) for rest in rests[:-1]]
     if not all(inner) or sum(m is not None and m.group(1) is not None for m in inner) < 2:
@@ -157,6 +159,11 @@ def _name(
     """Name a number by the text before it; the count of words there that are not its name."""
     if previous is not None and _hangs_on(number, before, after, previous, in_list, cells):
         return 0
+    return count(before[:-SIGHT]) + _called(number, near(before), previous, cells)
+
+
+def _called(number: Number, before: str, previous: Number | None, cells: bool) -> int:
+    """Name a number by the text in sight before it; the count of words there beside its name."""
     if m := _CHANGED.search(before):
         number.subject, skipped = trailing_name(before[: m.start()], ":")
         return skipped + 1

@@ -1,7 +1,7 @@
 """Numbers that are part of a word or of a name are none: `7b-chat`, `last 100 steps`, `class 3`."""
 
 from runwatch.parse import unit as units
-from runwatch.parse.name import END_MARK, INSIDE
+from runwatch.parse.name import END_MARK, INSIDE, near
 from runwatch.parse.number import NAN_MARK, OPAQUE_MARK
 from runwatch.pattern import compiled
 
@@ -23,27 +23,33 @@ _ASSIGNED = compiled(r"\s?[:=]\s?$")
 
 def merge(literals: list[str], marks: str) -> tuple[list[str], list[int]]:
     """Put opaque tokens, and numbers that are part of a word, back into the text around them."""
-    lits, slots = [literals[0]], []
+    lits: list[str] = []
+    slots: list[int] = []
+    pieces, before = [literals[0]], near(literals[0])
     enumerated = _enumerated(literals, marks)
     for slot, mark in enumerate(marks):
         after = literals[slot + 1]
-        if (
-            mark == OPAQUE_MARK
-            or slot in enumerated
-            or _is_word(mark, lits[-1], after)
-            or _QUALIFIED.search(lits[-1])
-            or (_NOTE.search(lits[-1]) and _NOTE_END.match(after))
-            or (
-                (m := _SPAN.search(lits[-1]))
-                and (_SPAN_END.match(after) if m.group(1) else after == "-")
-            )
-            or (INSIDE.search(lits[-1]) and _INSIDE_END.match(after))
-        ):
-            lits[-1] += f"{mark}{slot}{END_MARK}{after}"
+        if mark == OPAQUE_MARK or slot in enumerated or _belongs(mark, before, after):
+            pieces.append(f"{mark}{slot}{END_MARK}{after}")
+            before = near(before + pieces[-1])
         else:
             slots.append(slot)
-            lits.append(after)
-    return lits, slots
+            lits.append("".join(pieces))
+            pieces, before = [after], near(after)
+    return [*lits, "".join(pieces)], slots
+
+
+def _belongs(mark: str, before: str, after: str) -> bool:
+    """Whether a number belongs to the text around it."""
+    return bool(
+        _is_word(mark, before, after)
+        or _QUALIFIED.search(before)
+        or (_NOTE.search(before) and _NOTE_END.match(after))
+        or (
+            (m := _SPAN.search(before)) and (_SPAN_END.match(after) if m.group(1) else after == "-")
+        )
+        or (INSIDE.search(before) and _INSIDE_END.match(after))
+    )
 
 
 def _enumerated(literals: list[str], marks: str) -> set[int]:
@@ -51,9 +57,9 @@ def _enumerated(literals: list[str], marks: str) -> set[int]:
     found: dict[str, list[int]] = {}
     indexed = set()
     for slot in range(len(marks) - 1):
-        if _INDEXED_END.match(literals[slot + 1]) and _INDEXED.search(literals[slot]):
+        if _INDEXED_END.match(literals[slot + 1]) and _INDEXED.search(near(literals[slot])):
             indexed.add(slot)
-        if _ASSIGNED.match(literals[slot + 1]) and (m := _NUMBERED.search(literals[slot])):
+        if _ASSIGNED.match(literals[slot + 1]) and (m := _NUMBERED.search(near(literals[slot]))):
             found.setdefault(m.group(1), []).append(slot)
     return indexed | {slot for slots in found.values() if len(slots) > 1 for slot in slots}
 
