@@ -6,10 +6,10 @@ A module here with a class `Detector` is a detector; nothing else has to know of
 from importlib import import_module
 
 from runwatch import shipped
-from runwatch.detect.arrange import Room
 from runwatch.detect.detector import Detector
 from runwatch.detect.faults import Detector as Faults
 from runwatch.detect.series import Columns
+from runwatch.detect.table import Room
 
 __all__ = ["Columns", "Detector", "Faults", "Room", "detectors"]
 

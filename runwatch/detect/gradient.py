@@ -87,7 +87,7 @@ def _resting(columns: Columns, norms: Groups) -> Any:
     """Of each norm, whether a learning rate of exactly 0 stands on its line."""
     rates = columns.groups.get("lr")
     if rates is None or not (zero := rates.arrays.value == 0.0).any():
-        return np.zeros(len(norms.order), np.int8)
+        return np.zeros(len(norms.arrays.value), np.int8)
     if rates.same_records(norms):
         return zero.view(np.int8)
     return np.isin(norms.arrays.line, rates.arrays.line[zero]).view(np.int8)

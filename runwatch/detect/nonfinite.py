@@ -1,5 +1,6 @@
 """NaN and infinity in the loss and the gradients, with their disguises."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.named import holds
-from runwatch.detect.series import Columns, place, run
+from runwatch.detect.series import Columns, Rows, place, run
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.nonfinite import FIELDS, follow
@@ -79,14 +80,13 @@ class Detector:
     def _disguise(self, columns: Columns) -> None:
         """Count the records whose loss reads 0.0 beside a gradient that is no number."""
         norms, losses = columns.groups["grad_norm"], columns.groups["loss"]
-        bad = ~np.isfinite(columns.value[norms.order])
+        bad = ~np.isfinite(norms.arrays.value)
         if not bad.any():
             return
-        zero = losses.order[columns.value[losses.order] == 0.0]
-        records = set(zip(columns.line[zero].tolist(), columns.step[zero].tolist(), strict=True))
+        zero = losses.arrays.value == 0.0
+        records = {*_places(losses.arrays, zero)}
         of = np.searchsorted(norms.begins, np.flatnonzero(bad), side="right") - 1
-        rows = norms.order[bad]
-        places = zip(columns.line[rows].tolist(), columns.step[rows].tolist(), strict=True)
+        places = _places(norms.arrays, bad)
         for group, record in zip(of.tolist(), places, strict=True):
             if record in records:
                 segment = int(norms.segments[group])
@@ -199,6 +199,11 @@ class Detector:
             tail=spell["before"],
             rules=[holds("nan", _steps(spell))],
         )
+
+
+def _places(rows: Rows, which: Any) -> Iterator[tuple[int, int]]:
+    """Line and step of these rows."""
+    return zip(rows.line[which].tolist(), rows.step[which].tolist(), strict=True)
 
 
 def _spell(track: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Evaluations that get worse, with or without the training loss."""
 
 import math
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,13 +49,11 @@ class Detector:
         for quantity in ("eval_loss", "eval_accuracy"):
             groups = columns.groups.get(quantity)
             for i in range(0 if groups is None else len(groups)):
-                self._evaluations(quantity, columns, groups, i, told)
+                self._evaluations(quantity, groups, i, told)
         if told.past is not None:
             self._train[batch.stream.name] = told.until(None)
 
-    def _evaluations(
-        self, quantity: str, columns: Columns, groups: Any, i: int, training: "_Training"
-    ) -> None:
+    def _evaluations(self, quantity: str, groups: Any, i: int, training: "_Training") -> None:
         """Take the evaluations of one series."""
         key, segment = groups.keys[i], int(groups.segments[i])
         track = self._tracks.get(key)
@@ -63,15 +62,15 @@ class Detector:
         last = SimpleNamespace(**track["last"])
         if last.last_epoch is None:
             last.last_epoch = math.nan
-        for row in groups.order[groups.begins[i] : groups.begins[i + 1]].tolist():
-            line, time, step = (int(c[row]) for c in (columns.line, columns.time, columns.step))
-            value = float(columns.value[row])
+        own = slice(groups.begins[i], groups.begins[i + 1])
+        rows = (column[own].tolist() for column in groups.arrays)
+        for line, time, step, epoch, value in zip(*rows, strict=True):
             finite = value - value == 0.0
-            if not repeats(last, step, float(columns.epoch[row]), finite) and finite:
+            if not repeats(last, step, epoch, finite) and finite:
                 at = place(key, line, step, time)
                 _evaluation(track, [value, training.level(line), at], quantity)
-        epoch = None if last.last_epoch != last.last_epoch else last.last_epoch
-        track["last"] = vars(last) | {"last_epoch": epoch}
+        known = None if last.last_epoch != last.last_epoch else last.last_epoch
+        track["last"] = vars(last) | {"last_epoch": known}
 
     def findings(self) -> list[Finding]:
         """What is worse than it was, now."""
@@ -108,20 +107,24 @@ class _Training:
         if past is None and groups is not None:
             past = {"key": groups.keys[0], "recent": []}
         self.past = past
-        self._rows = np.zeros(0, np.int64)
+        self._lines, self._values = np.zeros(0, np.int64), np.zeros(0)
         if groups is not None and past is not None:
-            spans = zip(groups.keys, groups.begins[:-1], groups.begins[1:], strict=True)
-            parts = [groups.order[a:b] for key, a, b in spans if key == past["key"]]
-            self._rows = np.concatenate([self._rows, *parts])
-        self._lines, self._values = columns.line, columns.value
+            spans = zip(groups.keys, pairwise(groups.begins.tolist()), strict=True)
+            own = [slice(*span) for key, span in spans if key == past["key"]]
+            line, value = groups.arrays.line, groups.arrays.value
+            if len(own) == 1:
+                self._lines, self._values = line[own[0]], value[own[0]]
+            elif own:
+                self._lines = np.concatenate([line[part] for part in own])
+                self._values = np.concatenate([value[part] for part in own])
 
     def until(self, line: int | None) -> dict[str, Any]:
         """What is known up to and with this line."""
         assert self.past is not None
-        end = len(self._rows)
+        end = len(self._lines)
         if line is not None:
-            end = int(np.searchsorted(self._lines[self._rows], line, side="right"))
-        values = self._values[self._rows[max(0, end - RECENT) : end]].tolist()
+            end = int(np.searchsorted(self._lines, line, side="right"))
+        values = self._values[max(0, end - RECENT) : end].tolist()
         fresh = [value for value in values if value - value == 0.0]
         return {**self.past, "recent": (self.past["recent"] + fresh)[-RECENT:]}
 

@@ -94,8 +94,11 @@ def _fresh(segment: int) -> dict[str, Any]:
 def _take(ranks: dict[str, dict[str, Any]], stream: str, groups: Groups) -> None:
     """One more stretch of every rank's records."""
     line, time, step, _, _ = groups.arrays
-    tops = np.maximum.reduceat(step, groups.begins[:-1]).tolist()
-    told = np.add.reduceat(step != NOTHING, groups.begins[:-1], dtype=np.int64).tolist()
+    if len(groups) == 1:
+        tops, told = [int(step.max())], [int(np.count_nonzero(step != NOTHING))]
+    else:
+        tops = np.maximum.reduceat(step, groups.begins[:-1]).tolist()
+        told = np.add.reduceat(step != NOTHING, groups.begins[:-1], dtype=np.int64).tolist()
     rows = zip(
         groups.names,
         groups.segments.tolist(),

@@ -5,9 +5,9 @@ are left out of the series: they repeat a past that the current values have told
 overflow keeps them at inf for good.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from runwatch.column import Column
-from runwatch.detect.arrange import NO_RANK, Arrangement, Floats, Ints, Room, arranged
+from runwatch.detect.arrange import arranged
+from runwatch.detect.table import NO_RANK, Arrangement, Floats, Ints, Room
 from runwatch.kernels.run import SEGMENT, Kernel, Run
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
@@ -40,15 +41,20 @@ class Groups:
     are compiled for one kind of array.
     """
 
-    order: Ints
     begins: Ints
     segments: Ints
     arrays: Rows
     names: list[tuple[str, int | None]]  # metric and rank
     keys: list[str]
+    find: Callable[[], Ints]
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @cached_property
+    def order(self) -> Ints:
+        """The rows of the batch, series after series: found where somebody asks."""
+        return self.find()
 
     @cached_property
     def lists(self) -> list[list[Any]]:
@@ -58,6 +64,8 @@ class Groups:
     def same_records(self, other: "Groups") -> bool:
         """Whether the rows of both stand in the same records, one by one."""
         mine, theirs = self.arrays, other.arrays
+        if np.may_share_memory(mine.line, theirs.line):
+            return True
         same = np.array_equal(mine.line, theirs.line) and np.array_equal(mine.step, theirs.step)
         return bool(same)
 
@@ -100,24 +108,40 @@ class Columns:
         """The series of every quantity, in the order in which they first appear."""
         if not len(self):
             return {}
-        whole = arranged(self)
+        whole = self._arranged
         edges = np.flatnonzero(np.diff(whole.quantities, prepend=-1, append=-1)).tolist()
         return {
             self.quantities[whole.quantities[a]]: self._groups(whole, a, b)
             for a, b in pairwise(edges)
         }
 
+    @property
+    def record(self) -> int:
+        """How many points a record has, where all are alike and one at least measures something;
+        else 0."""
+        return self._arranged.size if len(self) and len(self._arranged.quantities) else 0
+
+    @cached_property
+    def _arranged(self) -> Arrangement:
+        return arranged(self)
+
     def _groups(self, whole: Arrangement, a: int, b: int) -> Groups:
         """The series `a` to `b`, which are of one quantity."""
         own = slice(int(whole.begins[a]), int(whole.begins[b]))
-        order, begins = whole.order[own], whole.begins[a : b + 1] - whole.begins[a]
-        rows = order[begins[:-1]]
+        begins, rows = whole.begins[a : b + 1] - whole.begins[a], whole.first[a:b]
         ranks = [self.stream.rank if r == NO_RANK else r for r in self.rank[rows].tolist()]
         metrics = [self.metrics[m] for m in self.metric[rows].tolist()]
         names = list(zip(metrics, ranks, strict=True))
         keys = [keyed(self.stream.name, metric, rank) for metric, rank in names]
-        arrays = Rows(*(column[own] for column in whole.rows))
-        return Groups(order, begins, self.segment[rows], arrays, names, keys)
+        shared = slice(0, len(self) // whole.size) if whole.size else own
+        arrays = Rows(*(column[shared] for column in whole.rows))
+        arrays = arrays._replace(value=whole.rows[4][own])
+        find = partial(_part_of, whole, own)
+        return Groups(begins, self.segment[rows], arrays, names, keys, find)
+
+
+def _part_of(whole: Arrangement, own: slice) -> Ints:
+    return whole.order[own]
 
 
 def _column(column: Column, null: float) -> Any:

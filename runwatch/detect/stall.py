@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from runwatch.column import distinct
-from runwatch.detect.arrange import LARGE, Floats, Ints
+from runwatch.detect.arrange import LARGE
 from runwatch.detect.evaluating import Evaluating
 from runwatch.detect.fold import finding
 from runwatch.detect.gpu_work import AtWork, weighed
@@ -14,6 +14,7 @@ from runwatch.detect.named import holds
 from runwatch.detect.platform import WATCHWORDS, Platform
 from runwatch.detect.series import Columns
 from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
+from runwatch.detect.table import Floats, Ints
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.run import compiles
@@ -73,15 +74,17 @@ class Detector:
         name = batch.stream.name
         track = self._tracks.setdefault(name, _fresh(-1))
         clocks, rows = _clocks(batch), _advances(columns)
-        segments = columns.segment[rows]
-        alike = len(rows) > 0 and segments.min() == segments.max()
+        time, line, step, segments = (
+            column[rows] for column in (columns.time, columns.line, columns.step, columns.segment)
+        )
+        alike = len(segments) > 0 and segments.min() == segments.max()
         present = [int(segments[0])] if alike else distinct(segments).tolist()
         for segment in sorted({*present, *clocks}):
             if segment != track["segment"]:
                 track.update(_fresh(segment), pauses=track["pauses"])
             if segment in present:
-                part = rows if alike else rows[segments == segment]
-                _progress(track, batch, columns.time[part], columns.line[part], columns.step[part])
+                part = slice(None) if alike else segments == segment
+                _progress(track, batch, time[part], line[part], step[part])
                 self._limits.pop(name, None)
             if segment in clocks:
                 track["clock"] = max(clocks[segment], track["clock"] or clocks[segment])
@@ -141,11 +144,15 @@ class Detector:
         self._work = AtWork(**state["work"])
 
 
-def _advances(columns: Columns) -> Ints:
+def _advances(columns: Columns) -> Ints | slice:
     """The measurements at whose row the time or the segment is another than in the row before:
     those of one record say the same."""
     if not len(columns) or columns.untimed:
         return np.zeros(0, np.int64)
+    if columns.record:
+        time = np.ascontiguousarray(columns.time[:: columns.record])
+        if time.min() != NOTHING and (time[1:] != time[:-1]).all():
+            return slice(None, None, columns.record)
     if len(columns) >= LARGE and compiles(len(columns)):
         from runwatch.kernels.arranging import advanced, whole
 
@@ -192,19 +199,17 @@ def _progress(track: dict[str, Any], batch: Batch, time: Ints, line: Ints, step:
         return track["at"] if i < 0 else _place(batch, time, line, step, i)
 
     began = 0 if track["at"] is None else 1
-    top = np.concatenate(([track["at"]["time"]], time)) if began else time
-    later = top[1:] > top[:-1]
-    if later.all():
-        ends = np.arange(len(top))
-    else:
+    top = np.concatenate(([track["at"]["time"]], time)) if began else np.ascontiguousarray(time)
+    ends: Ints | range = range(len(top))
+    passed = np.diff(top)
+    if len(passed) and passed.min() <= 0:
         top = np.maximum.accumulate(top)
-        ends = np.concatenate(([0], np.flatnonzero(top[1:] > top[:-1]) + 1))
-        top = top[ends]
-    seconds = np.diff(top) / 1e6
-    if len(seconds):
-        if (longest := float(seconds.max())) > QUIET:
-            _pauses(track, seconds, where)
-        track["intervals"] = (track["intervals"] + seconds[-KEPT:].tolist())[-KEPT:]
+        ends = np.concatenate(([0], np.flatnonzero(np.diff(top)) + 1))
+        passed = np.diff(top[ends])
+    if len(passed):
+        if (longest := float(passed.max() / 1e6)) > QUIET:
+            _pauses(track, passed / 1e6, where)
+        track["intervals"] = (track["intervals"] + (passed[-KEPT:] / 1e6).tolist())[-KEPT:]
         track["longest"] = max(track["longest"], longest)
     track["at"] = where(-1)
 

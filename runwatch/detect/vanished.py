@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from runwatch.detect.arrange import Ints
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, Groups, place, run
+from runwatch.detect.table import Ints
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.run import SEGMENT
@@ -142,9 +142,9 @@ class _Beside:
     def of(self, each: Groups) -> npt.NDArray[np.int8]:
         """The answer for the rows of these series."""
         if not self._losses:
-            return np.zeros(len(each.order), np.int8)
+            return np.zeros(len(each.arrays.line), np.int8)
         if any(each.same_records(losses) for losses in self._losses):
-            return np.ones(len(each.order), np.int8)
+            return np.ones(len(each.arrays.line), np.int8)
         # In most logs a record looks like the one before: the loss is as many rows away.
         rows, line, step = each.order, self._columns.line, self._columns.step
         first = int(rows[0])

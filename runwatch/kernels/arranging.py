@@ -57,6 +57,39 @@ def placed(codes, free, order):  # type: ignore[no-untyped-def]
 
 
 @njit(**FAST)
+def spread(rank, no_rank, low, counts, places):  # type: ignore[no-untyped-def]
+    """Give every record its place where those of one rank stand together, the ranks in the order in
+    which they appear; where each rank ends, and its first record. `counts` has a 0 for no rank and
+    each one from `low` on."""
+    ends, first = np.empty((2, len(counts)), np.int64)
+    met = 0
+    for i in range(len(rank)):
+        code = 0 if rank[i] == no_rank else rank[i] - low + 1
+        if counts[code] == 0:
+            ends[met] = code
+            first[met] = i
+            met += 1
+        counts[code] += 1
+    total = 0
+    for k in range(met):
+        code = ends[k]
+        total, counts[code] = total + counts[code], total
+        ends[k] = total
+    for i in range(len(rank)):
+        code = 0 if rank[i] == no_rank else rank[i] - low + 1
+        places[i] = counts[code]
+        counts[code] += 1
+    return ends[:met], first[:met]
+
+
+@njit(**FAST)
+def scattered(column, places, out):  # type: ignore[no-untyped-def]
+    """Put every value at its place."""
+    for i in range(len(places)):
+        out[places[i]] = column[i]
+
+
+@njit(**FAST)
 def advanced(quantity, time, segment, rows):  # type: ignore[no-untyped-def]
     """The rows of measurements whose time or segment is another than in the row before; how many
     they are."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 from numba.extending import overload, register_jitable
 
@@ -27,18 +28,19 @@ from runwatch.kernels import (
     vanished,
 )
 from runwatch.kernels.jit import FAST
+from runwatch.kernels.run import swift
 
 for _part, _names in {
-    tracks: "repeats counts keep look_back",
+    tracks: "repeats counts follows passed keep keep_rows look_back",
     rolling: "push usual level forget",
-    gradient: "enough close limits judged row",
-    spike: "refresh alarms rise calm_again stands lost diverged goes_on notable take row",
-    divergence: "lasts stand block_ends climb row",
-    plateau: "shift halve judge stay block_ends stand take row",
-    throughput: "baseline begin compare scatter block_ends take row",
-    learning_rate: "take row",
-    vanished: "close widen beside zero row loss_row",
-    nonfinite: "broken row",
+    gradient: "enough close limits judged row stretch",
+    spike: "refresh alarms rise calm_again stands lost diverged goes_on notable take row stretch",
+    divergence: "lasts stand block_ends climb row stretch",
+    plateau: "shift halve judge stay block_ends stand take row stretch",
+    throughput: "baseline begin compare scatter block_ends take row stretch",
+    learning_rate: "take row stretch",
+    vanished: "close widen beside zero row loss_row stretch loss_stretch",
+    nonfinite: "broken row stretch",
     straggler: "row",
     loss_scale: "row",
     named: "starts begin lasts end judged again rising_row deviant_row above_row multiple_row "
@@ -47,11 +49,13 @@ for _part, _names in {
     for _name in _names.split():
         register_jitable(getattr(_part, _name))
 
+_FEW = 20  # values whose middle one is found without a copy
+
 
 @cache
 def compiled(kernel: Callable[..., int]) -> Callable[..., int]:
     """The same kernel, compiled when it is first called."""
-    fast: Callable[..., int] = njit(**FAST)(kernel)
+    fast: Callable[..., int] = njit(**FAST)(swift.get(kernel, kernel))
     return fast
 
 
@@ -67,6 +71,45 @@ def _insert(values, n, value):  # type: ignore[no-untyped-def]
     return insert
 
 
+@overload(rolling.put)
+def _put(values, n, value):  # type: ignore[no-untyped-def]
+    def put(values, n, value):  # type: ignore[no-untyped-def]
+        values[n] = value
+
+    return put
+
+
+def _network(n: int) -> npt.NDArray[np.int64]:
+    """The pairs of places to compare that sort n values (Batcher's odd-even merges; Knuth, The Art
+    of Computer Programming 3, Algorithm 5.2.2M): no branch depends on a value."""
+    pairs, top = [], 1 << (n - 1).bit_length() - 1
+    p = top
+    while p:
+        q, r, d = top, 0, p
+        while True:
+            pairs += [(i, i + d) for i in range(n - d) if i & p == r]
+            if q == p:
+                break
+            q, r, d = q >> 1, p, q - p
+        p >>= 1
+    return np.array(pairs)
+
+
+_SMALL, _LARGE = _network(rolling.BLOCK), _network(plateau.BLOCK)
+
+
+@overload(rolling.order)
+def _order(values, n):  # type: ignore[no-untyped-def]
+    def order(values, n):  # type: ignore[no-untyped-def]
+        pairs = _SMALL if n == rolling.BLOCK else _LARGE
+        for k in range(len(pairs)):
+            i, j = pairs[k, 0], pairs[k, 1]
+            a, b = values[i], values[j]
+            values[i], values[j] = min(a, b), max(a, b)
+
+    return order
+
+
 @overload(rolling.clear)
 def _clear(values):  # type: ignore[no-untyped-def]
     def clear(values):  # type: ignore[no-untyped-def]
@@ -78,7 +121,15 @@ def _clear(values):  # type: ignore[no-untyped-def]
 @overload(rolling.middle)
 def _middle(values, n):  # type: ignore[no-untyped-def]
     def middle(values, n):  # type: ignore[no-untyped-def]
-        """By selection in a copy (Hoare, Algorithm 65: Find)."""
+        """Of few values the one that as many are below as must be, else by selection in a copy
+        (Hoare, Algorithm 65: Find)."""
+        for i in range(n if n <= _FEW else 0):
+            value, below, same = values[i], 0, 0
+            for j in range(n):
+                below += values[j] < value
+                same += values[j] == value
+            if below <= n >> 1 < below + same:
+                return value
         copy = np.empty(n, np.float64)
         for i in range(n):
             copy[i] = values[i]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from runwatch.kernels.rolling import clear, insert, middle
+from runwatch.kernels.rolling import clear, middle, order, put
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, numbers
+from runwatch.kernels.tracks import REPEATED, Field, counts, follows, numbers, passed
 
 BLOCK = 20  # steps in a block; blocks are compared by their medians
 LASTING = 5  # blocks in a row that must stand high, in a long run a twentieth of all blocks
@@ -108,10 +108,11 @@ def climb(s: Any, value: float, line: int, step: int, time: int) -> int:
         s.block_line = line
         s.block_step = step
         s.block_time = time
-    insert(s.block, s.block_n, value)
+    put(s.block, s.block_n, value)
     s.block_n += 1
     if s.block_n < BLOCK:
         return DONE
+    order(s.block, BLOCK)
     happened = block_ends(s, line)
     clear(s.block)
     s.block_n = 0
@@ -125,4 +126,21 @@ def row(
     return climb(s, value, line, step, time) if counts(s, value, step, epoch) else DONE
 
 
-follow = over(row)
+def stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`row` within a block of a loss whose level is no question."""
+    if s.start_n < BLOCK or s.judged == 0 or s.absurd == 1 or s.block_n == 0:
+        return k
+    first, before, room = k, s.last_step, k + BLOCK - 1 - s.block_n
+    while k < min(end, room) and follows(value[k], step[k], before):
+        put(s.block, s.block_n + k - first, value[k])
+        before = step[k]
+        k += 1
+    if k > first:
+        s.block_n += k - first
+        passed(s, step, epoch, k - 1)
+    return k
+
+
+follow = over(row, stretch)

@@ -1,11 +1,21 @@
 """Gradient norms against their own past: spells in which they explode or are exactly 0."""
 
-from math import log10, sqrt
+from math import inf, log10, sqrt
 from typing import Any
 
-from runwatch.kernels.rolling import FLOOR, QUARTILES, TINY, TWENTIETH, WINDOW, push, usual
+from runwatch.kernels.rolling import (
+    BLOCK,
+    FLOOR,
+    QUARTILES,
+    TINY,
+    TWENTIETH,
+    WINDOW,
+    push,
+    put,
+    usual,
+)
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, numbers
+from runwatch.kernels.tracks import REPEATED, Field, counts, follows, numbers, passed
 
 WARM = 100  # first steps, in which norms settle
 FACTOR = 1.0  # decades above the median of the last 200 steps
@@ -108,4 +118,25 @@ def row(
     return OVER if ended else DONE
 
 
-follow = over(row)
+def stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`row` for norms that are calm and make no block whole."""
+    if s.kind != CALM or s.distinct < 2 or s.blocks == 0:
+        return k
+    first, before, room = k, s.last_step, k + BLOCK - 1 - s.late_n
+    limit = s.limit if s.seen >= WARM else inf
+    while k < min(end, room) and follows(value[k], step[k], before):
+        if not 0.0 < value[k] <= limit:
+            break
+        put(s.late, s.late_n + k - first, value[k])
+        before = step[k]
+        k += 1
+    if k > first:
+        s.late_n += k - first
+        s.seen += k - first
+        passed(s, step, epoch, k - 1)
+    return k
+
+
+follow = over(row, stretch)

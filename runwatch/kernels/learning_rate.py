@@ -3,7 +3,18 @@
 from typing import Any
 
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import LAST, NOTHING, REPEATED, Field, keep, numbers, repeats
+from runwatch.kernels.tracks import (
+    LAST,
+    NOTHING,
+    REPEATED,
+    Field,
+    follows,
+    keep,
+    keep_rows,
+    numbers,
+    passed,
+    repeats,
+)
 
 JUMP = 3.0  # times the rate of the record before
 SETTLED = 20  # records before a jump is one; warm-up and coarse logging come first
@@ -70,4 +81,28 @@ def row(
     return DONE
 
 
-follow = over(row)
+def stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`row` for rates above 0 that do not jump, each with its step."""
+    first, last, before, highest = k, s.last_step, s.before, s.highest
+    if not before > 0.0:
+        return k
+    while k < end and step[k] != NOTHING and follows(value[k], step[k], last):
+        if not 0.0 < value[k] <= JUMP * before:
+            break
+        before = value[k]
+        highest = max(highest, before)
+        last = step[k]
+        k += 1
+    if k > first:
+        s.zeros = 0
+        s.seen += k - first
+        s.before = before
+        s.highest = highest
+        keep_rows(s, line, step, value, first, k)
+        passed(s, step, epoch, k - 1)
+    return k
+
+
+follow = over(row, stretch)

@@ -8,9 +8,12 @@ from runwatch.kernels.tracks import (
     NOTHING,
     REPEATED,
     Field,
+    follows,
     keep,
+    keep_rows,
     look_back,
     numbers,
+    passed,
     repeats,
 )
 
@@ -61,4 +64,22 @@ def row(
     return DONE
 
 
-follow = over(row)
+def stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`row` for finite values where none was lost before."""
+    first, before = k, s.last_step
+    if s.count > 0:
+        return k
+    while k < end and follows(value[k], step[k], before):
+        before = step[k]
+        k += 1
+    if k > first:
+        s.good_segment = s.segment
+        s.seen += k - first
+        keep_rows(s, line, step, value, first, k)
+        passed(s, step, epoch, k - 1)
+    return k
+
+
+follow = over(row, stretch)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from runwatch.kernels.rolling import clear, insert, middle
+from runwatch.kernels.rolling import clear, middle, order, put
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, numbers
+from runwatch.kernels.tracks import REPEATED, Field, counts, follows, numbers, passed
 
 BLOCK = 25  # steps whose median is taken; ever more medians are averaged as the run grows
 WINDOW = 20  # blocks that are judged together: 500 steps, or 5 % of the run
@@ -145,9 +145,10 @@ def take(s: Any, value: float, line: int, step: int, time: int) -> None:
         s.block_step = step
         s.block_time = time
         s.sum = 0.0
-    insert(s.part, s.part_n, value)
+    put(s.part, s.part_n, value)
     s.part_n += 1
     if s.part_n == BLOCK:
+        order(s.part, BLOCK)
         s.sum += s.part[BLOCK // 2]
         clear(s.part)
         s.part_n = 0
@@ -166,4 +167,32 @@ def row(
     return DONE
 
 
-follow = over(row)
+def stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`row` within a block."""
+    if s.part_n == 0 or s.still_count == 0:
+        return k
+    first, before, room = k, s.last_step, k + BLOCK - 1 - s.part_n
+    still, began = s.still, k - 1
+    while k < min(end, room) and follows(value[k], step[k], before):
+        if value[k] != still:
+            still, began = value[k], k
+        put(s.part, s.part_n + k - first, value[k])
+        before = step[k]
+        k += 1
+    if k > first:
+        if began >= first:
+            s.still = still
+            s.still_count = 0
+            s.still_line = line[began]
+            s.still_step = step[began]
+            s.still_time = time[began]
+        s.still_count += k - max(began, first)
+        s.still_last_line = line[k - 1]
+        s.part_n += k - first
+        passed(s, step, epoch, k - 1)
+    return k
+
+
+follow = over(row, stretch)

@@ -1,10 +1,10 @@
 """What is usual of the last values: order statistics of blocks, one value at a time.
 
-A window is the last BLOCKS blocks of BLOCK values. Sorting a block costs a fraction of keeping all
-of a window in order, and what is usual changes little over one block; until the first is whole,
-every value counts at once. A quartile of the window is the mean of those of the blocks; its upper
-tail comes from the middle one of the blocks' largest values; and how the blocks' medians differ is
-noise of its own, slower than a block.
+A window is the last BLOCKS blocks of BLOCK values. Sorting a block once it is whole costs a
+fraction of keeping all of a window in order, and what is usual changes little over one block; until
+the first is whole every value counts at once, so that one is kept in order. A quartile of the
+window is the mean of those of the blocks; its upper tail comes from the middle one of the blocks'
+largest values; and how the blocks' medians differ is noise of its own, slower than a block.
 
 The spread within blocks is the larger of a quartile estimate and the upper tail's, so that a
 series with a heavy upper tail is measured by its own habits. ALLOWANCE, LIMIT and MEMORY are of the
@@ -36,19 +36,24 @@ TOP = 1.83  # spreads from the median to the largest of BLOCK values, typically
 
 WINDOW = (
     *numbers("n", "blocks", "late_n"),  # `n` values are behind what is usual
-    Field("late", 0.0, BLOCK, count="late_n"),  # the block that is not whole yet, in order of size
+    Field("late", 0.0, BLOCK, count="late_n"),  # the block that is not whole yet
     *(Field(name, 0.0, BLOCKS) for name in ("lows", "medians", "highs", "tops")),
 )
 
 
 def push(s: Any, value: float) -> bool:
     """Take in one finite value; whether what is usual may have changed."""
-    insert(s.late, s.late_n, value)
+    if s.blocks == 0:
+        insert(s.late, s.late_n, value)
+    else:
+        put(s.late, s.late_n, value)
     s.late_n += 1
     if s.late_n < BLOCK:
         if s.blocks == 0:
             s.n = s.late_n
         return bool(s.blocks == 0)
+    if s.blocks > 0:
+        order(s.late, BLOCK)
     k = s.blocks % BLOCKS
     s.lows[k] = s.late[BLOCK >> 2]
     s.medians[k] = s.late[BLOCK >> 1]
@@ -103,6 +108,16 @@ def middle(values: Any, n: int) -> float:
 def insert(values: Any, n: int, value: float) -> None:
     """Put a value in its place among the first `n`, which are sorted; there is room for it."""
     insort(values, value)
+
+
+def put(values: Any, n: int, value: float) -> None:
+    """Put a value behind the first `n`; there is room for it."""
+    values.append(value)
+
+
+def order(values: Any, n: int) -> None:
+    """Sort all values, as many as a block holds."""
+    values.sort()
 
 
 def clear(values: Any) -> None:

@@ -1,7 +1,9 @@
 """Runs a kernel over the series of a batch, plain for few rows and compiled for many.
 
 A kernel stops where something happened that is told in objects, and is called again from there.
-All kernels are one loop, `over`, around what each does with a row.
+All kernels are one loop, `over`, around what each does with a row. Compiled, most rows go another
+way: a kernel's `stretch` takes a stretch of rows in which nothing happens, with what changes from
+row to row in registers, and does to the record what the same rows would have done one by one.
 """
 
 import os
@@ -18,19 +20,27 @@ SEGMENT = 1  # a series goes on in another segment than its record
 SOME = 20_000  # rows from which loading a compiled kernel pays where numba is loaded already
 MANY = 200_000  # rows from which loading numba pays
 
+swift: dict[Any, Any] = {}  # kernels that take stretches of rows, by what they are one by one
 _loaded: set[Any] = set()  # kernels whose compiled twin this process has loaded already
 Kernel = Callable[..., int]
 
 
-def over(take: Callable[..., int]) -> Kernel:
+def over(take: Callable[..., int], stretch: Callable[..., int] | None = None) -> Kernel:
     """The kernel that gives `take` row after row of series after series, each with its record.
 
     The rows of a series lie side by side, from `begins` on. It goes on from series `at[0]` and row
     `at[1]` until a series goes on in another segment than its record (SEGMENT) or `take` says
     something else than DONE, in the row before `at[1]`. A series whose slot is negative is passed
-    by. `more` is what `take` wants beside the row.
+    by. `more` is what `take` wants beside the row. `stretch`, which compiled code asks first, says
+    how far it came in the rows from `k` to `end`.
     """
+    follow = _loop(take, None)
+    if stretch is not None:
+        swift[follow] = _loop(take, stretch)
+    return follow
 
+
+def _loop(take: Callable[..., int], stretch: Callable[..., int] | None) -> Kernel:
     def follow(
         line: Any, time: Any, step: Any, epoch: Any, value: Any, begins: Any, segments: Any,
         slots: Any, states: Any, at: Any, more: Any,
@@ -44,8 +54,12 @@ def over(take: Callable[..., int]) -> Kernel:
             if s.segment != segments[g]:
                 at[0], at[1] = g, k
                 return SEGMENT
-            k = max(k, begins[g])
-            while k < begins[g + 1]:
+            k, end = max(k, begins[g]), begins[g + 1]
+            while k < end:
+                if stretch is not None:
+                    k = stretch(s, line, step, epoch, value, time, k, end, more)
+                    if k == end:
+                        break
                 happened = take(s, k, value[k], line[k], step[k], time[k], epoch[k], more)
                 k += 1
                 if happened != DONE:
@@ -81,7 +95,7 @@ class Run:
     def __init__(
         self, kernel: Kernel, tracks: Tracks, groups: Any, slots: list[int], more: Any
     ) -> None:
-        tracks.seen += len(groups.order)
+        tracks.seen += len(groups.arrays[0])
         compiled = tracks.compiled or kernel in _loaded or worth_compiling(tracks.seen)
         states = tracks.rows(compiled=compiled)
         self._at: Any = [0, 0]

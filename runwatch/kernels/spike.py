@@ -13,6 +13,7 @@ from runwatch.kernels.rolling import (
     level,
     middle,
     push,
+    put,
 )
 from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import (
@@ -22,13 +23,17 @@ from runwatch.kernels.tracks import (
     TAIL,
     Field,
     counts,
+    follows,
     keep,
+    keep_rows,
     look_back,
     numbers,
+    passed,
 )
 
 RECENT = 5  # values whose median tells where the loss stands
 HOLD = 20  # steps that a rise is given before it is named
+STRONG = 3.0  # spreads up, from which a rise is told to begin
 BACK = 3.0  # spreads above the level before, below which a rise is over
 NOTABLE = 8.0  # spreads that a rise must reach to be told once it is over
 MARKED = 10.0  # spreads above which a rise that stays is more than a shift
@@ -80,7 +85,7 @@ def alarms(s: Any, value: float, line: int, step: int, time: int) -> bool:
                 s.onset_line = line
                 s.onset_step = step
                 s.onset_time = time
-            if s.strong == 0 and z >= 3.0:
+            if s.strong == 0 and z >= STRONG:
                 s.strong = 1
                 s.first_line = line
                 s.first_step = step
@@ -200,4 +205,44 @@ def row(
     return take(s, line if step == NOTHING else step, value, line, step, time)
 
 
-follow = over(row)
+def stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`row` for what neither opens a rise nor makes a block whole."""
+    if s.rising == 1 or s.start_n < START or s.blocks == 0:
+        return k
+    first, before, room = k, s.last_step, k + BLOCK - 1 - s.late_n
+    total, median, per_width = s.total, s.median, s.per_width
+    while k < min(end, room) and follows(value[k], step[k], before):
+        z = (value[k] - median) * per_width
+        above = total + (z - ALLOWANCE)
+        if above > LIMIT:
+            break
+        total = max(above, 0.0)
+        if above > 0.0:
+            if s.running_up == 0:
+                s.running_up = 1
+                s.onset_line = line[k]
+                s.onset_step = step[k]
+                s.onset_time = time[k]
+            if s.strong == 0 and z >= STRONG:
+                s.strong = 1
+                s.first_line = line[k]
+                s.first_step = step[k]
+                s.first_time = time[k]
+        else:
+            s.running_up = 0
+            s.strong = 0
+        put(s.late, s.late_n + k - first, value[k])
+        before = step[k]
+        k += 1
+    if k > first:
+        s.total = total
+        s.late_n += k - first
+        s.seen += k - first
+        keep_rows(s, line, step, value, first, k)
+        passed(s, step, epoch, k - 1)
+    return k
+
+
+follow = over(row, stretch)

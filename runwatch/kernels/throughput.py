@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runwatch.kernels.rolling import clear, insert, middle
+from runwatch.kernels.rolling import clear, insert, middle, order, put
 from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import Field, numbers
 
@@ -136,9 +136,10 @@ def take(s: Any, value: float, line: int, step: int, time: int) -> None:
         s.block_line = line
         s.block_step = step
         s.block_time = time
-    insert(s.block, s.block_n, value)
+    put(s.block, s.block_n, value)
     s.block_n += 1
     if s.block_n == BLOCK:
+        order(s.block, BLOCK)
         block_ends(s, line)
         clear(s.block)
         s.block_n = 0
@@ -161,4 +162,30 @@ def row(
     return DONE
 
 
-follow = over(row)
+def stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`row` within a block of a run at its usual speed."""
+    if s.known == 0 or s.dropping == 1 or s.block_n == 0 or (more == 1 and not s.before > 0.0):
+        return k
+    first, room, least, before = k, k + BLOCK - 1 - s.block_n, LOWER * s.level, s.before
+    while k < min(end, room) and value[k] - value[k] == 0.0 and value[k] > 0.0:
+        speed = 1.0 / value[k] if more == 1 else value[k]
+        if not speed >= least:
+            break
+        if more == 1:
+            s.rises += 1 if value[k] > before else 0
+            s.falls += 1 if value[k] < before else 0
+            before = value[k]
+        put(s.block, s.block_n + k - first, speed)
+        k += 1
+    for i in range(max(first, k - RECENT), k):
+        speed = 1.0 / value[i] if more == 1 else value[i]
+        s.recent[(s.recent_n + i - first) % RECENT] = speed
+    s.before = before
+    s.recent_n += k - first
+    s.block_n += k - first
+    return k
+
+
+follow = over(row, stretch)

@@ -78,6 +78,18 @@ def counts(s: Any, value: float, step: int, epoch: float) -> bool:
     return not repeats(s, step, epoch, finite) and finite
 
 
+def follows(value: float, step: int, before: int) -> bool:
+    """Whether a value counts whatever was before it: finite, and of another step than `before`."""
+    return value - value == 0.0 and (step != before or step == NOTHING)
+
+
+def passed(s: Any, step: Any, epoch: Any, k: int) -> None:
+    """A stretch of values that count ended with row `k`: what `repeats` has to know of it."""
+    s.last_step = step[k]
+    s.last_epoch = epoch[k]
+    s.last_finite = 1
+
+
 TAIL = 10  # values shown from before something that happened
 
 LAST = (  # the last TAIL values with their places, a ring, and those before what happened, in order
@@ -95,6 +107,15 @@ def keep(s: Any, at: int, value: float) -> None:
     s.tail_at[k] = at
     s.tail_value[k] = value
     s.tail_n += 1
+
+
+def keep_rows(s: Any, line: Any, step: Any, value: Any, k: int, end: int) -> None:
+    """`keep` the rows from `k` to `end`, each with its step, or its line where it tells none."""
+    for i in range(max(k, end - TAIL), end):
+        j = (s.tail_n + i - k) % TAIL
+        s.tail_at[j] = line[i] if step[i] == NOTHING else step[i]
+        s.tail_value[j] = value[i]
+    s.tail_n += end - k
 
 
 def look_back(s: Any) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, numbers, repeats
+from runwatch.kernels.tracks import REPEATED, Field, counts, follows, numbers, passed, repeats
 
 SETTLED = 20  # records in a row with a loss before its absence means something
 MISSING = 2  # records in a row without it
@@ -89,7 +89,25 @@ def row(
     return beside(s, more[i] != 0, line, step, time)
 
 
-follow = over(row)
+def stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`row` where a loss stands beside every record."""
+    first, before = k, s.last_step
+    if s.count > 0:
+        return k
+    while k < end and follows(value[k], step[k], before) and more[k] != 0:
+        before = step[k]
+        k += 1
+    if k > first:
+        s.run += k - first
+        if s.run >= SETTLED:
+            s.settled = 1
+        passed(s, step, epoch, k - 1)
+    return k
+
+
+follow = over(row, stretch)
 
 
 def loss_row(
@@ -99,4 +117,24 @@ def loss_row(
     return zero(s, value, line, step, time) if counts(s, value, step, epoch) else DONE
 
 
-follow_losses = over(loss_row)
+def loss_stretch(
+    s: Any, line: Any, step: Any, epoch: Any, value: Any, time: Any, k: int, end: int, more: Any
+) -> int:  # fmt: skip
+    """`loss_row` for losses other than 0."""
+    first, before, low = k, s.last_step, s.low
+    if s.count > 0:
+        return k
+    while k < end and follows(value[k], step[k], before) and value[k] != 0.0:
+        low = min(low, value[k])
+        before = step[k]
+        k += 1
+    if k > first:
+        s.low = low
+        for i in range(max(first, k - ZEROS), k):
+            s.before[(s.before_n + i - first) % ZEROS] = value[i]
+        s.before_n += k - first
+        passed(s, step, epoch, k - 1)
+    return k
+
+
+follow_losses = over(loss_row, loss_stretch)

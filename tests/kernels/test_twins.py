@@ -44,25 +44,28 @@ VALUES = st.sampled_from([math.nan, math.inf, 0.0, -1.0, 1e9, 0.5, 2.0, 2.01, 1.
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> tuple[list[float], list[int]]:
-    """Values in stretches, calm and wild, and the segment of each of at most three series."""
+def rows(draw: st.DrawFn) -> tuple[list[float], list[int], int]:
+    """Values in stretches, calm and wild, the segment of each of at most three series, and how many
+    rows in a row have the same step."""
     values: list[float] = []
     for _ in range(draw(st.integers(3, 9))):
-        level, length = draw(VALUES), draw(st.integers(1, 60))
+        level, length = draw(VALUES), draw(st.integers(1, 90))
         values += [level + 0.004 * ((i * 7919) % 13 - 6) * (level > 1.0) for i in range(length)]
-    return values, draw(st.lists(st.integers(0, 1), min_size=3, max_size=3))
+    segments = draw(st.lists(st.integers(0, 1), min_size=3, max_size=3))
+    return values, segments, draw(st.sampled_from([1, 1, 2, 30]))
 
 
 def passed(
-    kernel: Any, tracks: Tracks, values: list[float], segments: list[int], more: Any, *, fast: bool
+    kernel: Any, tracks: Tracks, log: tuple[list[float], list[int], int], more: Any, *, fast: bool
 ) -> list[tuple[int, ...]]:
     """Let a kernel go over three series of these values; what happened."""
+    values, segments, alike = log
     n = len(values)
     begins = [0, n // 3, n // 2, n]
     slots = [tracks.slot(str(i), 0) for i in range(3)]
     extra = [np.arange(n, dtype=m) % 5 // 4 if isinstance(m, type) else m for m in more or (0,)]
     at: Any = [0, 0]
-    steps = [NOTHING if i % 50 > 45 else i // 2 for i in range(n)]
+    steps = [NOTHING if i % 90 > 85 else i // alike for i in range(n)]
     columns = [np.arange(n), np.arange(n), np.array(steps), np.full(n, math.nan), np.array(values)]
     tables = [np.array(begins), np.array(segments, np.int32), np.array(slots)]
     if fast:
@@ -82,21 +85,21 @@ def passed(
 
 
 @pytest.mark.parametrize(("module", "name", "fields", "more"), KERNELS)
-@settings(max_examples=15)
+@settings(max_examples=25)
 @given(log=rows())
 def test_the_compiled_twin_is_the_same(
-    module: str, name: str, fields: str, more: Any, log: tuple[list[float], list[int]]
+    module: str, name: str, fields: str, more: Any, log: tuple[list[float], list[int], int]
 ) -> None:
     """The compiled kernel stops where the plain one does and keeps the same past, to the last
     bit, from one batch to the next."""
     kernels = import_module(f"runwatch.kernels.{module}")
     kernel, of = getattr(kernels, name), getattr(kernels, fields)
     plain, fast = Tracks(of), Tracks(of)
-    values, segments = log
+    values, segments, alike = log
     for begin, end in pairwise((0, len(values) // 2, len(values))):
-        part = values[begin:end]
-        assert passed(kernel, plain, part, segments, more, fast=False) == passed(
-            kernel, fast, part, segments, more, fast=True
+        part = values[begin:end], segments, alike
+        assert passed(kernel, plain, part, more, fast=False) == passed(
+            kernel, fast, part, more, fast=True
         )
     assert plain.state() == fast.state()
 

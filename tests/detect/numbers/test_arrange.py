@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runwatch.detect import arrange
-from runwatch.detect.arrange import NO_RANK, Arrangement, Room
+from runwatch.detect.alike import regular
+from runwatch.detect.table import NO_RANK, Arrangement, Room
 from runwatch.kernels.tracks import NOTHING
 
 
@@ -20,11 +21,15 @@ class Table(SimpleNamespace):
         return len(self.line)
 
 
-def table(metric: list[int], rank: list[int], quantities: list[int], segment: list[int]) -> Any:
-    """Four metrics, the last a running average; `quantities` are theirs, -1 for none."""
+def table(
+    metric: list[int], rank: list[int], quantities: list[int], segment: list[int], size: int = 1
+) -> Any:
+    """Four metrics, the last a running average; `quantities` are theirs, -1 for none. As many
+    points as `size` have line and step in common."""
     n = len(metric)
+    line = np.arange(n) // size
     return Table(
-        room=Room(), line=np.arange(n) // 3 + 1, rank=np.array(rank, np.int32), step=np.arange(n),
+        room=Room(), line=line // 3 + 1, rank=np.array(rank, np.int32), step=line,
         time=np.broadcast_to(np.int64(NOTHING), n), epoch=np.broadcast_to(np.float64(np.nan), n),
         value=np.arange(n) / 7.0, segment=np.array(segment, np.int32),
         metric=np.array(metric, np.int32), metrics=["loss", "lr", "other", "loss.avg"],
@@ -34,8 +39,12 @@ def table(metric: list[int], rank: list[int], quantities: list[int], segment: li
 
 def told(found: Arrangement) -> list[Any]:
     """All that an arrangement says."""
-    rows = [column.tobytes() for column in found.rows]
-    return [found.quantities.tolist(), found.begins.tolist(), found.order.tolist(), rows]
+    times = len(found.rows[4]) // max(1, len(found.rows[0]))
+    rows = [np.tile(column, times).tobytes() for column in found.rows[:4]] + [
+        found.rows[4].tobytes()
+    ]
+    parts = (found.quantities, found.begins, found.first, found.order)
+    return [part.tolist() for part in parts] + rows
 
 
 @given(data=st.data(), n=st.integers(1, 60))
@@ -49,14 +58,21 @@ def test_compiled_and_plain_are_the_same(data: st.DataObject, n: int) -> None:
     assert compiled is None or told(compiled) == told(arrange._sorted(mixed))
 
 
+@pytest.mark.parametrize("ranks", [[3], [4, NO_RANK], [7, 2, 5, 2]])
 @pytest.mark.parametrize("record", [[0], [0, 1], [1, 0, 2], [3, 0, 1, 2], [2], [3]])
-def test_like_records_are_the_same_by_stride(record: list[int]) -> None:
-    """Where all records have the same metrics, taking every so many-th row is the same."""
+@pytest.mark.parametrize("compiled", [False, True])
+def test_like_records_are_the_same_by_stride(
+    record: list[int], ranks: list[int], compiled: bool
+) -> None:
+    """Where all records have the same metrics, taking every so many-th row is the same, and what a
+    record's points have in common is there once."""
     n = 40 * len(record)
-    alike = table(record * 40, [3] * n, [1, 0, -1, 1], [2] * n)
-    found = arrange._regular(alike)
+    rank = np.repeat([ranks[i % len(ranks)] for i in range(40)], len(record)).tolist()
+    alike = table(record * 40, rank, [1, 0, -1, 1], [2] * n, len(record))
+    found = regular(alike, compiled=compiled)
     assert found is not None
     assert told(arrange._sorted(alike)) == told(found)
+    assert 40 == len(found.rows[0])
 
 
 @pytest.mark.parametrize(
@@ -65,20 +81,34 @@ def test_like_records_are_the_same_by_stride(record: list[int]) -> None:
         ([0, 1, 0, 1, 0, 2], [0] * 6, [0] * 6), ([0, 1, 0, 1, 0], [0] * 5, [0] * 5),
         ([0, 1, 0, 1], [0, 0, 1, 1], [0] * 4), ([0, 1, 0, 1], [0] * 4, [0, 0, 1, 1]),
         ([0, 1, 1, 0, 1, 1], [0] * 6, [0] * 6), ([0, 1, 2], [0] * 3, [0] * 3),
+        ([0, 1, 0, 1], [0, 1, 0, 0], [0] * 4), ([0, 4, 0, 4], [0] * 4, [0] * 4),
     ],
 )  # fmt: skip
 def test_unlike_records_are_left_to_the_others(
     metric: list[int], rank: list[int], segment: list[int]
 ) -> None:
-    """Another metric, rank or segment somewhere, or a metric twice, and no stride is taken."""
-    assert arrange._regular(table(metric, rank, [1, 0, -1, 1], segment)) is None
+    """Another metric, rank or segment somewhere, a metric or a quantity twice, and no stride is
+    taken."""
+    whole = table(metric, rank, [1, 0, -1, 1, 1], segment, 2)
+    whole.metrics = [*whole.metrics, "loss of a part"]
+    assert regular(whole, compiled=False) is None
+
+
+@pytest.mark.parametrize("name", ["line", "time", "step", "epoch"])
+def test_points_that_stand_apart_are_no_record(name: str) -> None:
+    """Another line, time, step or epoch within a record, and no stride is taken."""
+    whole = table([0, 1] * 40, [0] * 80, [1, 0, -1, 1], [0] * 80, 2)
+    column = np.array(getattr(whole, name))
+    column[41] = 999
+    setattr(whole, name, column)
+    assert regular(whole, compiled=False) is None
 
 
 def test_a_room_is_used_again() -> None:
     """The second batch stands where the first one stood."""
-    first = table([0, 1] * 40, [0] * 80, [1, 0, -1, 1], [0] * 80)
+    first = table([0, 1] * 40, [0] * 80, [1, 0, -1, 1], [0] * 80, 2)
     before = arrange.arranged(first).rows[4]
-    second = table([0, 1] * 30, [0] * 60, [1, 0, -1, 1], [0] * 60)
+    second = table([0, 1] * 30, [0] * 60, [1, 0, -1, 1], [0] * 60, 2)
     second.room = first.room
     assert np.shares_memory(before, arrange.arranged(second).rows[4])
 
