@@ -15,7 +15,7 @@ APT_PACKAGES := cron openssh-server procps systemd
 APT_IF_THERE := munge slurm-client slurmctld slurmd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format fuzz bench bench-peers bench-hard bench-history soak screenshot lock clean
+.PHONY: help demo test check format fuzz bench bench-peers bench-hard bench-history bench-ranks soak screenshot lock clean
 
 help: ## this text
 	@echo "make TARGET, where TARGET is:"
@@ -62,6 +62,9 @@ bench-hard: $(VENV)/.dev ## logs that are hard to read fast, and cost per byte a
 
 bench-history: $(VENV)/.dev ## half a million rows of a service, page by page; ARGS="--rows 1000000"
 	@$(RUN) -m bench.history_rows $(ARGS)
+
+bench-ranks: $(VENV)/.dev ## what a thousand quiet rank files cost to follow, and whether 64 busy ones are kept up with
+	@$(RUN) -m bench.ranks $(ARGS)
 
 soak: $(VENV)/.dev $(VENV)/.system ## count lines through rotations, kills and broken connections; ARGS="--seconds 60"
 	@$(RUN) -m bench.soak $(ARGS)

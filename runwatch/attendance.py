@@ -61,11 +61,11 @@ class Attendance:
             await self.body.rest(max(pause, SOON))
 
     def _adopted(self, source: Any, body: Local) -> float:
-        """The process that the source found, if it looked for one; seconds until the next look."""
+        """The process that the source found, if it looks for one; seconds until the next look."""
         process = getattr(source, "process", None)
         if process is not None:
             body.adopt(process)
-        return FAR if process is not None else 0.0
+        return 0.0 if process is None and hasattr(source, "process") else FAR
 
     async def _gauge(self, source: Following, cursors: Mapping[str, Cursor]) -> None:
         """Look at the GPUs of the machine that the run is on, where there are any."""

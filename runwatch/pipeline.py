@@ -71,6 +71,7 @@ class Analysis:
         self._fresh = state is None
         self._pending: list[Batch] = []
         self._pending_points = 0
+        self._kept: list[dict[str, Any]] = []  # actions, as they were stored last
         if state is not None:
             self._restore(state)
 
@@ -123,7 +124,8 @@ class Analysis:
 
     def flush(self) -> None:
         """Store what was read so far, with where to go on and what was learned, at once."""
-        self._store_all(*self._place(), None)
+        if self._pending or self._fresh or self.actions != self._kept:
+            self._store_all(*self._place(), None)
 
     @property
     def stored(self) -> bool:
@@ -227,6 +229,7 @@ class Analysis:
             self._store = None
             self.lost(error)
         self._fresh, self._pending, self._pending_points = False, [], 0
+        self._kept = deepcopy(self.actions)
 
     def _ranked(self, finding: Finding) -> Finding:
         if finding.rank is not None or finding.rank_note not in ("", NO_RANK):

@@ -43,6 +43,7 @@ class Pulse:
     evidence: str = ""
     _pairs: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_TIMES))
     _by_log: bool = False
+    _latest: str = ""  # the stream that spoke last
     _furthest: int = -1  # segment and step of the last loss
 
     def feed(self, chunk: Chunk, batch: Batch, now: float) -> None:
@@ -51,7 +52,7 @@ class Pulse:
         place = self.places.setdefault(
             name, Place(batch.stream.rank, trains=batch.stream.kind != "vertex")
         )
-        place.heard = now
+        place.heard, self._latest = now, name
         place.lines = max(place.lines, batch.last_line)
         for step, _ in batch.progress.values():
             place.step = step
@@ -124,8 +125,7 @@ class Pulse:
     @property
     def latest(self) -> tuple[str, int]:
         """The stream that spoke last, and its last line; "" and 0 where none did."""
-        name = max(self.places, key=lambda one: self.places[one].heard, default="")
-        return name, self.places[name].lines if name else 0
+        return self._latest, self.places[self._latest].lines if self._latest else 0
 
     def ranks(self, now: float) -> tuple[tuple[str, int | None, int | None, float], ...]:
         """The streams that train: name, rank, step, and for how many seconds they are silent."""

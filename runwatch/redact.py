@@ -13,6 +13,7 @@ from runwatch import shipped
 from runwatch.pattern import compiled
 
 MARK = "[redacted]"
+_PLAIN = (float, int)
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,20 @@ def redact(text: str) -> str:
 
 def redacted(value: Any) -> Any:
     """A JSON value with every text in it redacted, keys too."""
+    return _redacted(value, {})
+
+
+def _redacted(value: Any, known: dict[str, str]) -> Any:
+    """The same; what is kept of a thousand ranks says the same words again and again."""
     if isinstance(value, str):
-        return redact(value)
+        clean = known.get(value)
+        if clean is None:
+            clean = known[value] = redact(value)
+        return clean
     if isinstance(value, dict):
-        return {redacted(key): redacted(inner) for key, inner in value.items()}
+        return {_redacted(key, known): _redacted(inner, known) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [redacted(inner) for inner in value]
+        return [
+            inner if type(inner) in _PLAIN else _redacted(inner, known) for inner in value
+        ]  # fmt: skip
     return value

@@ -246,8 +246,11 @@ class Treatment:
 
     def _overcome(self) -> None:
         """What happened beside the log is over once the run has come further."""
-        step, failed = self.analysis.outline.last_step, self._budget.failed_at
-        if step is None or failed is None or step <= failed or self.own is not None:
+        failed = self._budget.failed_at
+        if failed is None or self.own is not None:
+            return
+        step = self.analysis.outline.last_step
+        if step is None or step <= failed:
             return
         self.analysis.extra = [
             replace(one, state=State.RECOVERED, severity=Severity.MEDIUM)

@@ -5,13 +5,16 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from runwatch.chunk import Chunk, Stream
 from runwatch.detect.named import chosen, known
-from runwatch.pipeline import STATE_VERSION
+from runwatch.parse.knowledge import builtin
+from runwatch.pipeline import STATE_VERSION, Analysis
 from runwatch.scanning import scan
 from runwatch.store import Store
 from tests.detect.numbers.numeric_batches import detector, feed
 from tests.detect.numbers.test_firing_and_silent import FIRES
 from tests.detect.test_platform import STATES, Bench
+from tests.store.test_actions import action
 
 MEASURED = ("loss", "eval_loss", "lr", "grad_norm", "throughput", "loss_scale")
 CHOSEN = {"log", *MEASURED, *known()}  # names of streams, metrics and rules, which may be keys, too
@@ -111,3 +114,30 @@ def test_who_keeps_something_else_raises_its_version(tmp_path: Path) -> None:
         "what is kept of a run has other keys than before: raise STATE_VERSION in pipeline.py, "
         "and put it here with the new digest"
     )
+
+
+def test_what_is_stored_already_is_not_stored_again(tmp_path: Path) -> None:
+    """A run that says nothing costs nothing; each new line and each action is kept at once."""
+    file = tmp_path / "history.duckdb"
+    analysis = Analysis(
+        "r", "train.log", store=Store(file), clock=lambda: datetime.fromtimestamp(1.7e9, UTC),
+        knowledge=builtin(),
+    )  # fmt: skip
+
+    def stores() -> bool:
+        """Whether a flush changes the history."""
+        before = file.read_bytes() if file.exists() else b""
+        analysis.flush()
+        return before != file.read_bytes()
+
+    line = b"step 1 loss 2.0\n"
+    for offset in (0, len(line)):
+        analysis.take(Chunk(Stream("train.log"), line, offset))
+        assert stores()
+        assert not stores()
+    analysis.actions.append(action())
+    assert stores()
+    assert not stores()
+    analysis.actions[0]["outcome"] = "started as process 7; went on past step 30"
+    assert stores()
+    assert not stores()

@@ -114,9 +114,13 @@ class Files:
         sweeping = False
         while not self._closed:
             for group in _groups(dirty, _TOGETHER if events.remote else 1):
-                async for chunk in self._looked(group, events, quiet):
+                for chunk in () if events.remote else self._look(group):
                     yield chunk
                     spoken = time.monotonic()
+                if events.remote:
+                    async for chunk in self._looked(group, quiet):
+                        yield chunk
+                        spoken = time.monotonic()
                 if self._closed:
                     return
             now = time.monotonic()
@@ -148,22 +152,16 @@ class Files:
                 sweeping, self._spent = True, 0.0
             self.reach = Reach(True, self._note(events), self._clock())
 
-    async def _looked(
-        self, tails: list[Tail], events: Events, quiet: float
-    ) -> AsyncIterator[Chunk]:
-        """What some tails give. A network disk that hangs must not hang everything else."""
-        if not events.remote:
-            chunks = self._look(tails)
-        else:
-            future = asyncio.get_running_loop().run_in_executor(None, self._look, tails)
-            while not (await asyncio.wait({future}, timeout=min(_STUCK, quiet)))[0]:
-                if self._clock() - self.reach.at >= _STUCK:
-                    since = time.strftime("%H:%M:%S", time.localtime(self.reach.at))
-                    note = f"the disk does not answer since {since}, state unknown"
-                    self.reach = Reach(False, note, self.reach.at)
-                yield self._nothing()
-            chunks = future.result()
-        for chunk in chunks:
+    async def _looked(self, tails: list[Tail], quiet: float) -> AsyncIterator[Chunk]:
+        """What some tails on a network disk give. One that hangs must not hang everything else."""
+        future = asyncio.get_running_loop().run_in_executor(None, self._look, tails)
+        while not (await asyncio.wait({future}, timeout=min(_STUCK, quiet)))[0]:
+            if self._clock() - self.reach.at >= _STUCK:
+                since = time.strftime("%H:%M:%S", time.localtime(self.reach.at))
+                note = f"the disk does not answer since {since}, state unknown"
+                self.reach = Reach(False, note, self.reach.at)
+            yield self._nothing()
+        for chunk in future.result():
             yield chunk
 
     def _look(self, tails: list[Tail]) -> list[Chunk]:
@@ -184,9 +182,10 @@ class Files:
     def _note(self, events: Events) -> str:
         if not self._tails:
             return "no logs there yet"
-        gone = [tail.stream.name for tail in self._tails.values() if tail.gone]
-        if gone and len(gone) == len(self._tails):
-            return f"{gone[0]} is gone" if len(gone) == 1 else f"all {len(gone)} files are gone"
+        if all(tail.gone for tail in self._tails.values()):
+            one, *others = self._tails.values()
+            count = 1 + len(others)
+            return f"all {count} files are gone" if others else f"{one.stream.name} is gone"
         return events.why
 
     def _meant(self, changed: set[str], restless: list[Tail]) -> list[Tail]:

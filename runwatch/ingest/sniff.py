@@ -6,7 +6,7 @@ What is known of other files (endings, names, magic bytes) is data, in `not_logs
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, lru_cache
 from os.path import basename, splitext
 from typing import Any
 
@@ -74,6 +74,7 @@ def is_one_document(name: str, sample: bytes) -> bool:
     return not (whole and a_line and first.rstrip()[-1:] == b"}")
 
 
+@lru_cache(maxsize=1 << 14)  # a watched folder is looked through again and again
 def passed_over(path: str, wanted: str = "") -> str:
     """Why a file of a folder is no log by its name, else "". `wanted` is an ending asked for."""
     path = bare(path).lower()

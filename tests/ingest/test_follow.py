@@ -564,7 +564,8 @@ def test_without_watchfiles_files_are_looked_at_by_turns(
     """It is a part that not everybody needs; the note says how to get it."""
     if run.way is not Events:
         pytest.skip("it is about events")
-    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    for name in ("watchfiles", "watchfiles._rust_notify"):
+        monkeypatch.setitem(sys.modules, name, None)
 
     async def follow() -> None:
         async with Reader(run.source()) as reader:
