@@ -92,30 +92,37 @@ def to_write(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
 
 
 @contextmanager
+def to_look(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
+    """A history that is there, strictly read-only, for questions of ours to its tables."""
+    with ONE_AT_A_TIME, translated(path):
+        place, tries = path.resolve(), patience.tries()
+        with (
+            turn(place, tries, alone=False),
+            _connected(place, patience, tries, read_only=True) as connection,
+        ):
+            yield connection
+
+
+@contextmanager
 def to_read(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
-    """The history as it stands, strictly read-only and shut off from other files.
+    """The history as it stands, strictly read-only, with all its views, shut off from other files.
 
     Where there is none yet, an empty one in memory, so that every query has its views.
     """
     from runwatch.store.engine import duckdb
 
-    with ONE_AT_A_TIME, translated(path):
-        if is_there(path):
-            place, tries = path.resolve(), patience.tries()
-            with (
-                turn(place, tries, alone=False),
-                _connected(place, patience, tries, read_only=True) as connection,
-            ):
-                actions.stand_in(connection)
-                _shut(connection)
-                yield connection
-        else:
-            with duckdb.connect(":memory:") as connection:
-                connection.execute(UTC)
-                _lay_out(connection)
-                connection.execute("BEGIN TRANSACTION READ ONLY")
-                _shut(connection)
-                yield connection
+    if is_there(path):
+        with to_look(path, patience) as connection:
+            actions.stand_in(connection)
+            _shut(connection)
+            yield connection
+    else:
+        with translated(path), duckdb.connect(":memory:") as connection:
+            connection.execute(UTC)
+            _lay_out(connection)
+            connection.execute("BEGIN TRANSACTION READ ONLY")
+            _shut(connection)
+            yield connection
 
 
 def first_row(

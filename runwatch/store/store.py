@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from runwatch.chunk import Cursor
 from runwatch.redact import redact, redacted
 from runwatch.store import actions, asking, checks, writing
-from runwatch.store.opening import Patience, is_there, to_read, to_write
+from runwatch.store.opening import Patience, is_there, to_look, to_read, to_write
 from runwatch.store.past import Past
 from runwatch.store.rows import rows
 from runwatch.store.summaries import write_summary
@@ -50,7 +50,7 @@ class Store:
         """Where to go on and with what state; None where nothing is stored of the run."""
         if not is_there(self.path):  # and nothing need be imported
             return None
-        with to_read(self.path, self._patience) as connection:
+        with to_look(self.path, self._patience) as connection:
             found = asking.past(connection, run)
         self._revisions[run] = found[1] if found else 0
         return found[0] if found else None
