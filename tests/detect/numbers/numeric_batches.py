@@ -26,6 +26,7 @@ DETECTORS = (
     "learning_rate",
     "straggler",
     "ranks",
+    "agreement",
 )
 NAN = float("nan")
 INF = float("inf")

@@ -133,7 +133,35 @@ def spoken(ends: list[int], every: int = 1, segment: int = 0, line: int = 0) -> 
     return records
 
 
+def shared(
+    values: list[float], ranks: int = 4, odd: int = -1, since: int = 0, metric: str = "grad_norm"
+) -> list[Record]:
+    """What all ranks say alike at every step, but for the odd one since a step."""
+    return [
+        record(
+            ranks * s + r + 1, step=s, rank=r,
+            **{metric: value * (1.2 if r == odd and s >= since else 1.0)},
+        )
+        for s, value in enumerate(values)
+        for r in range(ranks)
+    ]  # fmt: skip
+
+
 FIRES = {
+    "agreement": [
+        (shared(calm(80), odd=2, since=60), [("rank_disagrees", "high", "open", 243)]),
+        (
+            shared([1e-3] * 80, odd=0, since=60, metric="lr"),
+            [("rank_disagrees", "high", "open", 241)],
+        ),
+        (
+            [
+                replace(r, values=(("loss", "loss", NAN),)) if r.rank == 1 and r.line > 200 else r
+                for r in shared(calm(60), metric="loss")
+            ],
+            [("rank_disagrees", "high", "open", 202)],
+        ),
+    ],
     "ranks": [
         (spoken([200, 200, 50, 200]), [("rank_silent", "medium", "open", 199)]),
         (spoken([2000, 2000, 600, 2000], every=10), [("rank_silent", "medium", "open", 239)]),
@@ -290,6 +318,51 @@ FIRES = {
 }
 
 SILENT = {
+    "agreement": {
+        "losses of each rank's own": [
+            record(4 * s + r + 1, step=s, rank=r, loss=2.0 + ((4 * s + r) * 7919 % 101) / 500)
+            for s in range(200)
+            for r in range(4)
+        ],
+        "losses that are their own after some steps": shared(calm(20))
+        + [
+            record(4 * s + r + 1, step=s, rank=r, grad_norm=2.0 + ((4 * s + r) * 7919 % 101) / 500)
+            for s in range(20, 200)
+            for r in range(4)
+        ],
+        "what is 0 on all ranks and then their own": [
+            record(4 * s + r + 1, step=s, rank=r, loss=0.0 if s < 100 else 0.1 * (r + 1) + s)
+            for s in range(200)
+            for r in range(4)
+        ],
+        "all leave each other at once": [
+            record(4 * s + r + 1, step=s, rank=r, loss=2.0 - s / 200 + (0.1 * r if s > 100 else 0))
+            for s in range(140)
+            for r in range(4)
+        ],
+        "four steps apart": [
+            *shared(calm(80), odd=2, since=60)[: 4 * 64],
+            *shared(calm(80))[4 * 64 :],
+        ],
+        "the last digit": [
+            replace(r, values=(("lr", "lr", 1e-3 * (1 + 5e-4 * (r.rank == 1))),))
+            for r in shared(calm(80))
+        ],
+        "a restart with a rate of its own": [
+            *shared([1e-3] * 80, metric="lr"),
+            *(
+                replace(r, line=r.line + 400, segment=1)
+                for r in shared([1e-3] * 20, odd=1, metric="lr")
+            ),
+        ],
+        "one rank alone": shared(calm(80), ranks=1),
+        "ranks that do not tell their steps": [
+            replace(r, step=None) for r in shared(calm(80), odd=2, since=60)
+        ],
+        "a rank that is behind": [
+            r for r in shared(calm(80)) if not (r.rank == 2 and (r.step or 0) > 70)
+        ],
+    },
     "ranks": {
         "ranks that are a little apart": spoken([200, 190, 195, 200]),
         "only rank 0 speaks on": spoken([200, 10, 10, 10]),

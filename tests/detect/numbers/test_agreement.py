@@ -1,0 +1,106 @@
+"""Ranks that leave the others are named, whoever speaks first and however long the run."""
+
+from itertools import permutations
+
+import pytest
+
+from runwatch.chunk import Stream
+from runwatch.detect import Columns
+from runwatch.detect.agreement import Detector
+from runwatch.detect.compared import MOST
+from runwatch.finding import Finding
+from tests.detect.numbers.numeric_batches import Record, batch, feed, record
+
+
+def alike(
+    ranks: range,
+    steps: int,
+    odd: set[int] = frozenset(),
+    since: int = 0,  # type: ignore[assignment]
+) -> list[Record]:
+    """Gradient norms that are the same on all ranks, but for the odd ones since a step."""
+    return [
+        record(
+            len(ranks) * s + i + 1, step=s, rank=rank,
+            grad_norm=(1.0 + s % 37 / 100) * (1.3 if rank in odd and s >= since else 1.0),
+        )
+        for s in range(steps)
+        for i, rank in enumerate(ranks)
+    ]  # fmt: skip
+
+
+def told(*batches: list[Record]) -> list[Finding]:
+    """What is said of these batches of one stream."""
+    watching = Detector()
+    for records in batches:
+        feed(watching, records)
+    return watching.findings()
+
+
+@pytest.mark.parametrize("odd", range(4))
+def test_the_odd_rank_is_named(odd: int) -> None:
+    """Whichever it is, also the one that speaks first; cited is its first line that differs."""
+    [found] = told(alike(range(4), 80, {odd}, 60))
+    assert ("rank_disagrees", odd, 60) == (found.kind, found.rank, found.step)
+    assert 4 * 60 + odd + 1 == found.line
+    assert "after 60 compared steps" in found.message
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_files_are_read_in_any_order(order: tuple[int, ...]) -> None:
+    """One file a rank, one read after the other: the same rank is named, in its own file."""
+    watching = Detector()
+    for rank in order:
+        whole = batch(alike(range(rank, rank + 1), 90, {1}, 70), f"rank_{rank}")
+        watching.feed(whole, Columns(whole))
+    [found] = watching.findings()
+    assert (1, 70, "rank_1", 71) == (found.rank, found.step, found.stream, found.line)
+
+
+def test_several_ranks_are_listed() -> None:
+    """A node of which all ranks left the others is told with its ranks; no single one is named."""
+    [found] = told(alike(range(8), 80, {4, 5}, 60))
+    assert found.rank is None
+    assert "ranks 4-5 left" in found.message
+    assert found.rank_note == "undetermined: ranks 4-5 differ alike"
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_of_two_halves_none_is_the_odd_one(ranks: int) -> None:
+    """Where as many say one as the other, that they differ is told, and no rank."""
+    [found] = told(alike(range(ranks), 80, {*range(ranks // 2)}, 60))
+    assert (None, "undetermined: as many ranks say one as the other") == (
+        found.rank, found.rank_note,
+    )  # fmt: skip
+
+
+def test_a_long_run_is_thinned() -> None:
+    """Of a long run a bounded number of steps is kept, and what lasts is found all the same."""
+    watching = Detector()
+    for begin in range(0, 6000, 500):
+        feed(
+            watching, [r for r in alike(range(3), 6000, {2}, 5000) if begin <= r.step < begin + 500]
+        )  # type: ignore[operator]
+    [found] = watching.findings()
+    assert found.rank == 2
+    assert found.step is not None
+    assert 5000 <= found.step <= 5100
+    [past] = watching.state()["metrics"].values()
+    assert len(past["keys"]) <= MOST
+
+
+def test_a_step_told_twice_is_one_voice() -> None:
+    """Several loggers that repeat a rank's number do not make a majority."""
+    records = [
+        r for one in alike(range(3), 80, {0}, 60) for r in ([one] * (4 if one.rank == 0 else 1))
+    ]
+    [found] = told(records)
+    assert found.rank == 0
+
+
+def test_a_log_without_ranks_cannot_be_compared() -> None:
+    """The check says why it did not run."""
+    watching = Detector()
+    feed(watching, [record(i, step=i, lr=1e-3) for i in range(50)])
+    assert not watching.check().ran
+    assert Stream("log").rank is None
