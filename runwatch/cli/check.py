@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runwatch.cli.words.environment import store_at
+from runwatch.cli.words.environment import load_numpy, store_at
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.processes import add_processes, processes
 from runwatch.cli.words.rules import add_rules, named_rules
@@ -85,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
         from runwatch.cli.words.timers import install, remove
 
         return remove(options, target) if options.remove_timer else install(options, target)
+    load_numpy()
     from datetime import UTC, datetime
 
     from runwatch.checking import Checking

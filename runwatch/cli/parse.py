@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runwatch.cli.words.environment import load_numpy
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.services import add_services, all_of
 from runwatch.errors import RunwatchError, UsageError
@@ -59,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--json goes with --summary", hint="for points, use `--to jsonl`")
     if options.summary and options.to:
         raise UsageError("--summary has no --to", hint="use `--summary --json`")
+    load_numpy()
     reading = _Reading(all_of(options), own_formats(options.formats), options.threads)
     if options.summary:
         _summary(options, reading)

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runwatch.cli.words.environment import store_at
+from runwatch.cli.words.environment import load_numpy, store_at
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.rules import add_rules, named_rules
 from runwatch.cli.words.services import add_services, all_of
@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """The worst code of the runs, or of the errors where there were any."""
     from runwatch.cli.report.sink import sink
 
+    load_numpy()
     with sink(options.out, force=options.force) as out:
         runs, errors = _scan(options)
         out.write(_document(runs, errors) if options.json else _text(runs, options).encode())

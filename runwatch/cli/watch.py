@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runwatch.cli.words.environment import store_at
+from runwatch.cli.words.environment import load_numpy, store_at
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.processes import add_processes, processes
 from runwatch.cli.words.rules import add_rules, named_rules
@@ -80,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
     from runwatch.cli.report.screen import Screen
 
+    load_numpy()
     targets = _targets(options)
     _check(options, targets)
     notify = _notifier(options.notify)

@@ -1,5 +1,6 @@
 """Words in, exit codes out."""
 
+import os
 import re
 import subprocess
 import sys
@@ -62,21 +63,37 @@ print(*{{name.split(".")[0] for name in sys.modules}})
     assert set() == HEAVY & set(done.stdout.split())
 
 
-def test_a_small_log_is_read_without_what_takes_long_to_load(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kept", "heavy"),
+    [
+        ("--no-store", {"pyarrow", "duckdb", "_duckdb", "runwatch.store"}),
+        ("--db=history.duckdb", {"pyarrow", "duckdb"}),
+    ],
+)
+def test_a_small_log_is_read_without_what_takes_long_to_load(
+    tmp_path: Path, kept: str, heavy: set[str]
+) -> None:
+    """And by one thread: a machine that trains has no core to spare."""
     log = tmp_path / "train.log"
     log.write_text("".join(f"iter {i}: loss {2 - i / 100:.4f}, time 98.2ms\n" for i in range(100)))
     code = f"""
-import contextlib, io, sys
+import io, os, sys
 from runwatch.cli import main
 sys.stdout = io.TextIOWrapper(io.BytesIO())
-main(["scan", "--no-store", {str(log)!r}])
+main(["scan", {kept!r}, {str(log)!r}])
+threads = len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else 1
+print(threads, os.environ.get("OPENBLAS_NUM_THREADS"), file=sys.__stdout__)
 print(*sys.modules, file=sys.stderr)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={name: said for name, said in os.environ.items() if name != "OPENBLAS_NUM_THREADS"},
+    )  # fmt: skip
     loaded = set(done.stderr.split())
     assert "runwatch.pipeline" in loaded
-    heavy = {"numba", "duckdb", "pandas", "pyarrow.compute", "numpy.ma", "asyncio"}
-    assert set() == {*heavy, "runwatch.store"} & loaded
+    always = {"numba", "pandas", "pyarrow.compute", "numpy.ma", "asyncio"}
+    assert set() == {*heavy, *always} & loaded
+    assert "1 None\n" == done.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What surrounds a command: where the history is kept, and whether colour is welcome.
+"""What surrounds a command: where the history is kept, whether colour is welcome, what is loaded.
 
 `--db FILE` wins over `RUNWATCH_HOME` (a folder), which wins over the user's data folder.
 """
@@ -36,6 +36,18 @@ def width(default: int = 80) -> int:
     from shutil import get_terminal_size
 
     return max(60, min(100, get_terminal_size((default, 24)).columns))
+
+
+def load_numpy() -> None:
+    """Without the threads of its linear algebra, one a core, which nothing here needs and which a
+    machine that trains has no core for. What this process starts is not told."""
+    name = "OPENBLAS_NUM_THREADS"
+    told = name in os.environ
+    os.environ.setdefault(name, "1")
+    import numpy  # noqa: F401 it reads the variable as it is loaded
+
+    if not told:
+        del os.environ[name]
 
 
 def variables(file: str | None) -> Mapping[str, str]:
