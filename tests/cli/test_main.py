@@ -96,6 +96,17 @@ print(*sys.modules, file=sys.stderr)
     assert "1 None\n" == done.stdout
 
 
+@pytest.mark.parametrize("words", [["scan", "--no-store"], ["scan", "--db=h.duckdb"], ["parse"]])
+def test_who_has_no_home_reads_all_the_same(tmp_path: Path, words: list[str]) -> None:
+    """A daemon, or a container, whose user has no folder of their own."""
+    (tmp_path / "train.log").write_text("step 1 loss 2.5\n")
+    homes = ("HOME", "RUNWATCH_HOME", "XDG_DATA_HOME", "USERPROFILE")
+    env = {name: said for name, said in os.environ.items() if name not in homes}
+    done = run(*words, "train.log", cwd=tmp_path, env=env)
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "2.5" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [

@@ -18,6 +18,10 @@ def add_formats(parser: argparse.ArgumentParser) -> None:
 def own_formats(named: list[str]) -> list[Path]:
     """The named files, and `formats.toml` beside the history where there is one."""
     from runwatch.cli.words.environment import history
+    from runwatch.errors import StoreError
 
-    kept = history(None).parent / "formats.toml"
+    try:
+        kept = history(None).parent / "formats.toml"
+    except StoreError:  # a user without a home, who has none kept there
+        return [*map(Path, named)]
     return [*map(Path, named), *([kept] if kept.is_file() else [])]
