@@ -30,7 +30,7 @@ from runwatch.telemetry import Telemetry
 if TYPE_CHECKING:
     from runwatch.store import Past, Store
 
-STATE_VERSION = 8  # of what parser and detectors keep; an older past is read again from the start
+STATE_VERSION = 9  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
 

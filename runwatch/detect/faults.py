@@ -5,6 +5,7 @@ from typing import Any
 from runwatch.chunk import Stream
 from runwatch.detect.ending import ending_of
 from runwatch.detect.episode import Episode
+from runwatch.detect.loop import looping
 from runwatch.detect.report import reported
 from runwatch.detect.series import Columns
 from runwatch.detect.sighting import Sightings
@@ -21,7 +22,9 @@ class Detector:
     torchelastic, words that close a run. The earliest line that explains the end is the root; what
     the run overcame and what other ranks print after it are told apart from it. An exception that
     nothing explains is a `python_exception`; words of success after a launcher's failure are a
-    `false_success`, and a failure after the trainer's own last words a `finished_teardown_error`.
+    `false_success`, and a failure after the trainer's own last words a `finished_teardown_error`. A
+    run that was started again and failed alike three times, without having come further than the
+    first of them, is in a `crash_loop`, which further progress ends.
 
     Matters: a thousand lines of a dying run are echoes of one.
 
@@ -54,7 +57,8 @@ class Detector:
 
     def findings(self) -> list[Finding]:
         """The root first, then its echoes, then what was overcome."""
-        return reported(*self._told())
+        episode, streams = self._told()
+        return [*reported(episode, streams), *looping(episode, streams)]
 
     def ending(self, *, live: bool = False) -> Ending:
         """How the run ended by its words and its progress; `live` where more may be written."""

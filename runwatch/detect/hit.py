@@ -12,12 +12,14 @@ from typing import Any
 from runwatch.detect.progress import ENOUGH
 
 KEPT_FIRST, KEPT_LAST, KEPT_RANKS, KEPT_LINES, KEPT_CHARACTERS = 6, 6, 4096, 4, 600
+KEPT_ATTEMPTS = 64
 
 
 @dataclass(slots=True)
 class Hit:
     """One line that matters. `at` counts the advances of its stream; `clock` is the latest
-    time (microseconds) that its stream had shown by then, 0 where it shows none."""
+    time (microseconds) that its stream had shown by then, 0 where it shows none; `far` the furthest
+    place it had come to, and `attempt` how often it had been started again."""
 
     stream: str
     line: int
@@ -34,6 +36,8 @@ class Hit:
     told: dict[str, str] = field(default_factory=dict)
     note: str = ""
     sure: str = "high"
+    far: int = -1
+    attempt: int = 0
 
 
 @dataclass(slots=True)
@@ -48,11 +52,15 @@ class Incident:
     evidence: list[str] = field(default_factory=list)
     overcome: bool = False
     chained: bool = False
+    last_far: int = -1
+    attempts: list[int] = field(default_factory=list)  # the last in which it came
 
     def add(self, hit: Hit) -> None:
         """One more line of the same fault."""
         self.count += 1
-        self.last_line, self.last_at = hit.line, hit.at
+        self.last_line, self.last_at, self.last_far = hit.line, hit.at, hit.far
+        if hit.attempt not in self.attempts:
+            self.attempts = [*self.attempts, hit.attempt][-KEPT_ATTEMPTS:]
         if self.first.rank is None and hit.told.get("pid", "") == self.first.told.get("pid"):
             self.first.rank = hit.rank
         if hit.rank is not None and hit.rank not in self.ranks and len(self.ranks) < KEPT_RANKS:
@@ -73,7 +81,9 @@ class Incident:
 def begun(hit: Hit) -> Incident:
     """A new incident with its first line."""
     ranks = [] if hit.rank is None else [hit.rank]
-    return Incident(hit, hit.line, hit.at, 1, ranks, [hit.text])
+    begun = Incident(hit, hit.line, hit.at, 1, ranks, [hit.text])
+    begun.last_far, begun.attempts = hit.far, [hit.attempt]
+    return begun
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ _SEEN_CHARACTERS = 3000
 
 @dataclass(slots=True)
 class Note:
-    """One row of LINES. `at` and `clock` are filled in by who reads the stream."""
+    """One row of LINES. `at`, `clock` and `far` are filled in by who reads the stream."""
 
     line: int
     time: int | None  # microseconds
@@ -21,6 +21,7 @@ class Note:
     raw: str
     at: int = 0  # advances of the stream so far
     clock: int = 0  # the latest time that the stream has shown
+    far: int = -1  # the furthest place of the stream
 
 
 def notes(lines: Frame) -> Iterator[Note]:

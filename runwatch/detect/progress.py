@@ -5,7 +5,7 @@ reports a loss without a step). A fault that is followed by two such advances di
 one alone may be a line that another rank had still in its buffer.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from runwatch.records import Batch
 Array = np.ndarray[Any, Any]
 
 ENOUGH = 2
+_TURNS = 64
 # A place in a run as one number that grows with it: segment, epoch, step.
 _STEP_BITS, _EPOCH_BITS = 33, 20
 _MOST = ((1 << 10) - 1, (1 << _EPOCH_BITS) - 1, (1 << _STEP_BITS) - 1)
@@ -26,7 +27,8 @@ class Progress:
     """One stream's course. `total` and `epochs` are what the log announced.
 
     `top` is the highest step of the present epoch, `widest` that of any epoch before it; `fell` is
-    the line at which steps last went back a long way.
+    the line at which steps last went back a long way. `far` is the furthest epoch and step that it
+    ever came to, as one number; `turns` are its last segments, and its advances before each.
     """
 
     advances: int = 0
@@ -43,6 +45,8 @@ class Progress:
     top: int = -1
     widest: int = -1
     fell: int = 0
+    far: int = -1
+    turns: list[list[int]] = field(default_factory=list)
 
     def feed(self, batch: Batch) -> "Advances":
         """Take the points of one batch and say where in it the stream advanced."""
@@ -50,16 +54,18 @@ class Progress:
         self.epochs = batch.total_epochs if batch.total_epochs is not None else self.epochs
         before, points = self.advances, batch.points
         if not len(points):
-            return Advances(before, np.empty(0, np.int64))
+            return Advances(before, np.empty(0, np.int64), self.far, [], [])
         self.points += len(points)
         lines = points.column("line").numbers()
         # Held lines may come late, so the first and the last row do not bound them.
         low, high = int(lines.min()), int(lines.max())
         self.line = max(self.line, high)
         self.first_line = min(self.first_line or low, low)
-        at = np.sort(np.concatenate([self._lossy(lines, points), self._stepped(lines, points)]))
+        far, lossy = self.far, self._lossy(lines, points)
+        stepped, further, places = self._stepped(lines, points, before + len(lossy))
+        at = np.sort(np.concatenate([lossy, stepped]))
         self.advances += len(at)
-        return Advances(before, at)
+        return Advances(before, at, far, further, places)
 
     def _lossy(self, lines: Array, points: Frame) -> Array:
         """Lines that report a loss in a stream that has not told a step yet."""
@@ -73,8 +79,9 @@ class Progress:
             self.lossy_line = int(losses[-1])
         return losses
 
-    def _stepped(self, lines: Array, points: Frame) -> Array:
-        """Lines at which (segment, epoch, step) came higher than ever before."""
+    def _stepped(self, lines: Array, points: Frame, before: int) -> tuple[Array, Any, Any]:
+        """Lines at which (segment, epoch, step) came higher than ever before, those at which only
+        epoch and step did, and how far. `before` are the advances until then."""
         steps = points.column("step").numbers(-1)
         # The many points of one record say the same: one of them is enough.
         fresh = np.concatenate([[True], (lines[1:] != lines[:-1]) | (steps[1:] != steps[:-1])])
@@ -84,19 +91,29 @@ class Progress:
         told = steps[rows] >= 0
         steps, lines = np.minimum(steps[rows][told], _MOST[2]), lines[rows][told]
         if not len(steps):
-            return np.empty(0, np.int64)
-        before = steps[0] if self.step is None else self.step
+            return np.empty(0, np.int64), [], []
+        last = steps[0] if self.step is None else self.step
         # By more than half: ranks that share a stream lag by a little.
-        back = np.flatnonzero(steps * 2 < np.concatenate([[before], steps[:-1]]))
+        back = np.flatnonzero(steps * 2 < np.concatenate([[last], steps[:-1]]))
         self.fell = int(lines[back[-1]]) if len(back) else self.fell
         groups = np.minimum(segments, _MOST[0]).astype(np.int64) << _EPOCH_BITS
         groups = (groups + epochs)[told]
         places = (groups << _STEP_BITS) + steps
         course = np.maximum.accumulate(np.concatenate([[self.highest], places]))
         self._groups(groups, steps, course[1:] >> _STEP_BITS)
+        higher = course[1:] > course[:-1]
+        self._turn(course >> (_STEP_BITS + _EPOCH_BITS), before + np.cumsum(higher))
         self.highest, self.step = int(course[-1]), int(steps[-1])
         self.segment = int(course[-1] >> (_STEP_BITS + _EPOCH_BITS))
-        return np.asarray(lines[course[1:] > course[:-1]])
+        within = places & ((1 << (_STEP_BITS + _EPOCH_BITS)) - 1)
+        reach = np.maximum.accumulate(np.concatenate([[self.far], within]))
+        self.far, further = int(reach[-1]), reach[1:] > reach[:-1]
+        return np.asarray(lines[higher]), lines[further], reach[1:][further]
+
+    def _turn(self, segments: Array, advances: Array) -> None:
+        """Note which segments began; -1 is before any."""
+        for i in np.flatnonzero(segments[1:] > np.maximum(segments[:-1], 0)).tolist():
+            self.turns = [*self.turns, [int(segments[i + 1]), int(advances[i]) - 1]][-_TURNS:]
 
     def _groups(self, groups: Array, steps: Array, present: Array) -> None:
         """Keep the highest step of the present epoch and of those before it."""
@@ -128,12 +145,27 @@ class Progress:
         return asdict(self)
 
 
+def step_of(place: int) -> int | None:
+    """The step of a furthest place, None where no step was told."""
+    return None if place < 0 else place & _MOST[2]
+
+
 class Advances:
     """Where in one batch its stream advanced."""
 
-    def __init__(self, before: int, lines: Array) -> None:
+    def __init__(self, before: int, lines: Array, far: int, further: Any, places: Any) -> None:
         self.before = before
         self.lines = lines
+        self._far = np.concatenate([[far], places]).astype(np.int64)
+        self._further = np.asarray(further, np.int64)
+        if (self._further[1:] < self._further[:-1]).any():
+            order = np.argsort(self._further, kind="stable")
+            self._further = self._further[order]
+            self._far[1:] = np.maximum.accumulate(self._far[1:][order])
+
+    def far(self, line: int) -> int:
+        """The furthest place of the stream up to and with this line."""
+        return int(self._far[np.searchsorted(self._further, line, side="right")])
 
     def until(self, line: int) -> int:
         """The count of advances of the stream up to and with this line."""

@@ -34,7 +34,10 @@ _VAGUE = 47
 _SOFT = 48
 # Roles that an exception on the same line outweighs.
 _QUIET = ("closing", "phase")
-_PLAIN = ("stream", "rank", "clock", "last_line", "world", "epochs", "several", "spawned")
+_PLAIN = (
+    "stream", "rank", "clock", "last_line", "world", "epochs", "several", "spawned", "restarts",
+)  # fmt: skip
+KEPT_RESTARTS = 4096
 NEAR = 8  # lines within which "saving checkpoint" still explains an exception
 
 
@@ -59,6 +62,7 @@ class Sightings:
     several: bool = False
     chains: dict[int, str] = field(default_factory=dict)
     spawned: tuple[int, int] | None = None  # line and rank of a child whose traceback follows
+    restarts: list[int] = field(default_factory=list)  # advances when somebody started it again
 
     def feed(self, batch: Batch) -> None:
         """Take the next batch of this stream."""
@@ -66,6 +70,7 @@ class Sightings:
         for note in notes(batch.lines):
             self.clock = max(self.clock, note.time or 0)
             note.at, note.clock = advances.until(note.line), self.clock
+            note.far = advances.far(note.line)
             self._note(note)
         self.last_line = max(self.last_line, batch.last_line)
 
@@ -134,7 +139,8 @@ class Sightings:
         if caught and caught.thread and role in ("root", "generic"):
             role = "thread"
         hit = Hit(self.stream, note.line, name, kind, role, note.raw[:KEPT_CHARACTERS])
-        hit.at, hit.clock, hit.segment = note.at, note.clock, note.segment
+        hit.at, hit.clock, hit.segment, hit.far = note.at, note.clock, note.segment, note.far
+        hit.attempt = note.segment + len(self.restarts)
         hit.step, hit.time, hit.told = note.step, note.time, told
         if signature and signature.whose and not caught:
             hit.told = told | {"whose": signature.whose}
@@ -144,8 +150,10 @@ class Sightings:
         return hit
 
     def _place(self, hit: Hit, caught: Caught | None) -> None:
-        if hit.role == "handled":
+        if hit.role in ("handled", "restarted"):
             self._overcome(hit)
+            if hit.role == "restarted" and len(self.restarts) < KEPT_RESTARTS:
+                self.restarts.append(hit.at)
         elif hit.role == "finish":
             self.finish = _earliest(self.finish, hit)
         elif hit.role == "closing":

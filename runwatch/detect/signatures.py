@@ -31,6 +31,7 @@ WEIGHT = {
     "launcher": 30,  # a launcher telling of a process that ended
     "wrapper": 25,  # a launcher telling of its own failure
     "handled": 90,  # the fault before it was overcome
+    "restarted": 90,  # what failed is started again
     "ending": 70,  # the run was ended from outside
     "finish": 64,  # the trainer says it is done
     "closing": 33,  # something says something is done

@@ -233,6 +233,14 @@ STORIES = [
         "CONTINUE",
     ),
     Story(
+        "the-same-step-again-and-again",
+        (steps(1, 4) + TRACEBACK + "ValueError: bad sample\n") * 3 + steps(1, 3),
+        ("crash_loop", 9),
+        "UNKNOWN",
+        "STOP",
+        0,
+    ),
+    Story(
         "program-text-has-said-nothing",
         steps(1, 4)
         + "[rank1]: Traceback (most recent call last):\n"

@@ -1,0 +1,96 @@
+"""Runs that are started again and again, and fail each time where they failed before."""
+
+from datetime import UTC, datetime
+
+from runwatch.detect.culprit import culprit
+from runwatch.detect.episode import Episode, key
+from runwatch.detect.hit import Hit, Incident
+from runwatch.detect.progress import ENOUGH, step_of
+from runwatch.detect.sighting import Sightings
+from runwatch.finding import Finding, Role, State
+from runwatch.judgement import rule
+
+TRIES = 3  # that failed alike and came no further than the first of them
+_TIER = ("root", "generic", "echo", "unconfirmed", "launcher")
+# What programs complain of and survive, at the end of each epoch for instance: of these only an
+# exception with its traceback ended an attempt.
+_SURVIVED = (
+    "network", "tracker_kills_training", "python_exception", "data_error", "permission",
+    "config_error", "checkpoint_failure", "nan_loss",
+)  # fmt: skip
+
+
+def looping(episode: Episode, streams: list[Sightings]) -> list[Finding]:
+    """The crash loop that a run is in, told of its clearest fault; [] where it is in none."""
+    found = [
+        loop
+        for stream in streams
+        for kept in stream.incidents.kept.values()
+        if _is_fatal(kept[0].first) and (loop := _loop(kept, stream)) is not None
+    ]
+    if not found:
+        return []
+    incidents, tries = min(found, key=lambda loop: _order(loop[0][0].first))
+    return [_told(incidents, tries, episode, streams)]
+
+
+def _is_fatal(hit: Hit) -> bool:
+    if hit.role not in _TIER:
+        return False
+    survived = hit.role in ("root", "generic") and hit.kind in _SURVIVED
+    return not survived or hit.told.get("framed") == "yes"
+
+
+def _order(hit: Hit) -> tuple[int, tuple[int, str, int]]:
+    return _TIER.index(hit.role), key(hit)
+
+
+def _loop(kept: list[Incident], stream: Sightings) -> tuple[list[Incident], int] | None:
+    """The incidents of one fault that ended attempt after attempt at the same furthest place, the
+    latest of which the run has not gone beyond; and how many attempts they ended."""
+    far = kept[-1].last_far
+    if stream.progress.far > far:
+        return None
+    same: list[Incident] = []
+    attempts: set[int] = set()
+    for incident in reversed(kept):
+        if incident.last_far != far or not _ended(incident, stream):
+            break
+        same.insert(0, incident)
+        alone = incident.first.far != far  # what came before it was no failure at this place
+        attempts |= {*(incident.attempts[-1:] if alone else incident.attempts)}
+    if len(attempts) < TRIES or (far < 0 and same[0].first.at != same[-1].last_at):
+        return None
+    return same, len(attempts)
+
+
+def _ended(incident: Incident, stream: Sightings) -> bool:
+    """Whether an attempt ended with it: none of its own steps came behind it."""
+    course, restarts = stream.progress, stream.restarts
+    ends = [at for segment, at in course.turns if segment > incident.first.segment]
+    behind = [at - incident.last_at for at in (*ends, *restarts, course.advances)]
+    if incident.overcome and not any(
+        at in restarts for at in range(incident.last_at, incident.last_at + ENOUGH)
+    ):
+        return False  # the program itself coped with it
+    return min(since for since in behind if since >= -1) < ENOUGH
+
+
+def _told(
+    incidents: list[Incident], tries: int, episode: Episode, streams: list[Sightings]
+) -> Finding:
+    first, last, over = incidents[0], incidents[-1], episode.root is not None
+    step = step_of(last.last_far)
+    where = "before its first step" if step is None else f"and came no further than step {step}"
+    time = None
+    if first.first.time is not None:
+        time = datetime.fromtimestamp(first.first.time / 1e6, UTC).isoformat()
+    rank, note = culprit(first, streams)
+    return Finding(
+        kind="crash_loop", severity=rule("crash_loop").severity, stream=first.first.stream,
+        line=first.first.line, last_line=last.last_line, step=first.first.step,
+        message=f"{tries} attempts failed alike ({rule(first.first.kind).title.lower()}) {where}",
+        role=Role.SYMPTOM if over else Role.ROOT, state=State.TERMINAL if over else State.OPEN,
+        rank=rank, rank_note=note, time=time, advice=rule("crash_loop").advice,
+        evidence=tuple(dict.fromkeys(i.first.text for i in incidents))[:4], confidence="high",
+    )  # fmt: skip
