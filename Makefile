@@ -15,7 +15,7 @@ APT_PACKAGES := cron openssh-server procps systemd
 APT_IF_THERE := munge slurm-client slurmctld slurmd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format fuzz bench bench-peers bench-hard bench-history bench-ranks soak screenshot lock clean
+.PHONY: help demo test check format fuzz bench bench-peers bench-hard bench-history bench-ranks bench-latency soak screenshot lock clean
 
 help: ## this text
 	@echo "make TARGET, where TARGET is:"
@@ -66,7 +66,10 @@ bench-history: $(VENV)/.dev ## half a million rows of a service, page by page; A
 bench-ranks: $(VENV)/.dev ## what a thousand quiet rank files cost to follow, and whether 64 busy ones are kept up with
 	@$(RUN) -m bench.ranks $(ARGS)
 
-soak: $(VENV)/.dev $(VENV)/.system ## count lines through rotations, kills and broken connections; ARGS="--seconds 60"
+bench-latency: $(VENV)/.dev $(VENV)/.system ## from a line's write to its finding, here and over SSH
+	@$(RUN) -m bench.latency $(ARGS)
+
+soak: $(VENV)/.dev $(VENV)/.system ## an hour of log time: count lines through rotations, kills and broken connections
 	@$(RUN) -m bench.soak $(ARGS)
 
 screenshot: $(VENV)/.dev ## draw the README's picture anew

@@ -1,12 +1,13 @@
-"""A long watch in little time, while every line is counted.
+"""An hour of a log in little time, while every line is counted.
 
-    python -m bench.soak [--seconds S] [--way file|ssh] [--seed N ...]
+    python -m bench.soak [--minutes M] [--seconds S] [--way file|ssh] [--seed N ...]
 
-A writer appends numbered lines at high speed. Now and then its log is moved away and begun anew,
-or copied and truncated. The watcher is killed without warning at random times and started again;
-over SSH, the server is, too, with all its connections. At the end every number must be in the
-history exactly once. Lines written between a copy and its truncation are in no file afterwards:
-nobody can be sure to read them, so they are counted apart.
+A writer appends numbered lines at high speed, with the times of a training that takes an hour. Now
+and then its log is moved away and begun anew, or copied and truncated. The watcher is killed
+without warning at random times and started again; over SSH, the server is, too, with all its
+connections. At the end every number must be in the history exactly once. Lines written between a
+copy and its truncation are in no file afterwards: nobody can be sure to read them, so they are
+counted apart.
 """
 
 import argparse
@@ -21,12 +22,14 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from tests.ingest.server import Server
 from tests.monitor.live import Watcher, progress, state
 
 KEPT = 90  # rotated logs that are kept; what is deleted before it was read is lost to anyone
+_BEGIN = datetime(2026, 3, 1, 10)
 PATIENCE = 180.0  # seconds that the watcher has at the end to read what is left
 
 
@@ -37,6 +40,7 @@ class Writer(threading.Thread):
 
     log: Path
     chance: random.Random
+    pace: float = 1.0  # seconds of the log's clock in one of ours
     count: int = 0
     happened: Counter[str] = field(default_factory=Counter)
     raced: set[int] = field(default_factory=set)
@@ -44,7 +48,18 @@ class Writer(threading.Thread):
 
     def __post_init__(self) -> None:
         super().__init__()
+        self.began = time.monotonic()
         self.log.write_bytes(self._lines(1))
+
+    @property
+    def minutes(self) -> float:
+        """How long it has trained by the log's clock."""
+        return (time.monotonic() - self.began) * self.pace / 60
+
+    def start(self) -> None:
+        """Begin to write, and the log's clock."""
+        self.began = time.monotonic()
+        super().start()
 
     def run(self) -> None:
         """Write lines, pause, now and then rotate."""
@@ -74,7 +89,10 @@ class Writer(threading.Thread):
     def _lines(self, count: int) -> bytes:
         first, self.count = self.count + 1, self.count + count
         numbers = range(first, self.count + 1)
-        return b"".join(b"step %d | loss %d | lr 1e-4\n" % (n, 2 + n % 7) for n in numbers)
+        now = _BEGIN + timedelta(minutes=self.minutes)
+        stamp = now.isoformat(" ", "milliseconds").encode()
+        form = stamp + b" INFO step %d | loss %d | lr 1e-4\n"
+        return b"".join(form % (n, 2 + n % 7) for n in numbers)
 
     def _copy(self, number: int) -> Path:
         return self.log.with_name(f"{self.log.name}.{number}")
@@ -101,11 +119,14 @@ def breaks(server: Server, chance: random.Random, writer: Writer) -> None:
         server.start()
 
 
-def soak(way: str, seconds: float, seed: int, folder: Path) -> tuple[Writer, Counter[int]]:
+def soak(
+    way: str, minutes: float, seconds: float, seed: int, folder: Path
+) -> tuple[Writer, Counter[int]]:
     """What was written and happened, and how often each number is in the history."""
     chance = random.Random(seed)
     (folder / "logs").mkdir()
-    writer = Writer(folder / "logs/train.log", random.Random(seed + 1))
+    pace = 60 * minutes / seconds
+    writer = Writer(folder / "logs/train.log", random.Random(seed + 1), pace)
     target, broken = str(writer.log), None
     server = Server(folder) if way == "ssh" else None
     if server is not None:
@@ -120,8 +141,7 @@ def soak(way: str, seconds: float, seed: int, folder: Path) -> tuple[Writer, Cou
         broken = threading.Thread(target=breaks, args=(server, random.Random(seed + 2), writer))
         broken.start()
     writer.start()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while writer.minutes < minutes:
         time.sleep(chance.uniform(0.2, 5))
         process.close()  # kill -9
         writer.happened["kills"] += 1
@@ -161,7 +181,8 @@ def kept(folder: Path) -> Counter[int]:
 def main() -> int:
     """1 where a line was lost or doubled that anyone could have read."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--seconds", type=float, default=120.0, help="of each watch (120)")
+    parser.add_argument("--minutes", type=float, default=60.0, help="of the log's clock (60)")
+    parser.add_argument("--seconds", type=float, default=120.0, help="that they take (120)")
     parser.add_argument("--way", action="append", choices=["file", "ssh"], help="both")
     parser.add_argument("--seed", type=int, action="append", help="one watch for each (7, 8)")
     options = parser.parse_args()
@@ -169,12 +190,13 @@ def main() -> int:
     for seed in options.seed or [7, 8]:
         for way in options.way or ["file", "ssh"]:
             with tempfile.TemporaryDirectory() as folder:
-                writer, found = soak(way, options.seconds, seed, Path(folder))
+                writer, found = soak(way, options.minutes, options.seconds, seed, Path(folder))
             lost = set(range(1, writer.count + 1)) - writer.raced - set(found)
             doubled = sum(count - 1 for count in found.values())
             happened = ", ".join(f"{n} {what}" for what, n in sorted(writer.happened.items()))
             print(
-                f"{way}, seed {seed}: {writer.count:,} lines, {happened}: {len(lost)} lost, "
+                f"{way}, seed {seed}: {options.minutes:.0f} minutes of log time, {writer.count:,} "
+                f"lines, {happened}: {len(lost)} lost, "
                 f"{doubled} doubled; {len(writer.raced)} truncated away uncopied, of which "
                 f"{len(writer.raced & set(found))} were read in time", flush=True,
             )  # fmt: skip
