@@ -184,7 +184,10 @@ def _signals(stop: "Callable[[], object]") -> "Iterator[list[int]]":
             raise KeyboardInterrupt
         stop()
 
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = {signal.SIGINT, signal.SIGTERM}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        numbers.add(signal.SIGHUP)
+    before = {number: signal.signal(number, hear) for number in numbers}
     try:
         yield told
     finally:

@@ -95,7 +95,7 @@ def test_the_gpus_there_are_told_with_each_report_and_judged(
     installed(programs, [gpu | {"index": 0}, gpu | broken | {"index": 1}])
     cue = tmp_path / "cue"
     with (
-        at_home(tmp_path, monkeypatch, f"SetEnv PATH={programs}:{os.environ['PATH']}"),
+        at_home(tmp_path, monkeypatch, PATH=f"{programs}:{os.environ['PATH']}"),
         followed(
             tmp_path, *steps(1, 50), {"wait": str(cue)}, *steps(51, 100), "Training finished"
         ) as watcher,

@@ -1,5 +1,6 @@
 """What `runwatch watch` shows and takes, without a training beside it."""
 
+import fcntl
 import io
 import json
 import os
@@ -7,8 +8,9 @@ import pty
 import select
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -314,26 +316,28 @@ def test_a_pipe_is_passed_through(tmp_path: Path) -> None:
 
 @contextmanager
 def on_a_terminal(
-    *words: str, cwd: Path | None = None, **environment: str
+    *words: str, cwd: Path | None = None, code: int = 0, **environment: str
 ) -> Iterator[tuple[int, bytearray]]:
-    """`runwatch watch` on a terminal of ours, which is read to its end, with code 0; and a place
-    for what was seen."""
+    """`runwatch watch` on a terminal of ours, which is read to its end, with this code; and a
+    place for what was seen. Whoever closes the terminal need not read on."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "runwatch", "watch", *words],
         stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=cwd,
-        env={**os.environ, **environment},
+        env={**os.environ, **environment}, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(theirs)
     try:
         yield ours, bytearray()
-        while _read(ours):
-            pass
-        assert 0 == process.wait(60)
+        with suppress(OSError):
+            while _read(ours):
+                pass
+        assert code == process.wait(60)
     finally:
         process.kill()
         process.wait()
-        os.close(ours)
+        with suppress(OSError):
+            os.close(ours)
 
 
 def read_until(wanted: bytes, terminal: int, seen: bytearray) -> None:
@@ -353,6 +357,33 @@ def test_on_a_terminal_there_is_a_live_view_that_q_ends(tmp_path: Path) -> None:
             read_until(wanted, ours, seen)
             os.write(ours, key)
     assert (tmp_path / "babysit-training.json").exists()
+
+
+def test_words_of_the_live_view_go_with_the_run(tmp_path: Path) -> None:
+    """A finding that goes on is told as it stands now, not as it was found."""
+    log = tmp_path / "train.log"
+    log.write_text("\n".join([*steps(1, 50), "step 51/100 | loss nan"]) + "\n")
+    words = [str(log), "--out-dir", str(tmp_path)]
+    with on_a_terminal(*words, code=1, COLUMNS="100", LINES="40", TERM="xterm") as (ours, seen):
+        read_until(b"loss is nan on one step", ours, seen)
+        with log.open("a") as more:
+            more.writelines(f"step {i}/100 | loss nan\n" for i in range(52, 56))
+        read_until(b"loss is nan on 5 steps", ours, seen)
+        os.write(ours, b"q")
+
+
+def test_a_terminal_that_is_closed_loses_nothing(tmp_path: Path) -> None:
+    """As with Ctrl-C, what was read is stored and summed up."""
+    log = tmp_path / "train.log"
+    log.write_text("\n".join(steps(1, 50)) + "\n")
+    words = [str(log), "--out-dir", str(tmp_path)]
+    for more in ([], ["--plain"]):
+        with on_a_terminal(*words, *more, code=130, TERM="xterm") as (ours, seen):
+            read_until(b"Step 50/100", ours, seen)
+            os.close(ours)
+        artifact = tmp_path / "babysit-training.json"
+        assert "interrupted" == json.loads(artifact.read_text())["stopped_because"]
+        artifact.unlink()
 
 
 def test_a_run_that_has_ended_says_so_beside_those_that_go_on(tmp_path: Path) -> None:

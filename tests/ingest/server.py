@@ -17,9 +17,13 @@ SSHD = shutil.which("sshd") or ("/usr/sbin/sshd" if os.path.exists("/usr/sbin/ss
 
 
 class Server:
-    """`start`, `kill` and start again: the port, the keys and the files stay."""
+    """`start`, `kill` and start again: the port, the keys and the files stay.
 
-    def __init__(self, folder: Path) -> None:
+    `environment` is that of all that runs there. Its home is the folder, so that no profile of a
+    real user is read, let alone killed in the middle.
+    """
+
+    def __init__(self, folder: Path, **environment: str) -> None:
         if not SSHD:
             pytest.skip("no OpenSSH server here: apt-get install openssh-server")
         self.folder, self.port = folder, _free_port()
@@ -29,9 +33,11 @@ class Server:
         shutil.copy(folder / "user_key.pub", folder / "authorized")
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)  # where its children may do nothing
+        told = {"HOME": str(folder), **environment}
+        words = " ".join(f'"{name}={value}"' for name, value in told.items())
         (folder / "sshd_config").write_text(
-            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\n"
-            f"AuthorizedKeysFile {folder}/authorized\nPidFile {folder}/pid\nStrictModes no\n"
+            f"SetEnv {words}\nPort {self.port}\nListenAddress 127.0.0.1\n"
+            f"HostKey {folder}/host_key\nAuthorizedKeysFile {folder}/authorized\nPidFile {folder}/pid\nStrictModes no\n"
             "UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nMaxSessions 4\n"
         )
         self.known_hosts = folder / "known hosts"
@@ -83,12 +89,14 @@ class Server:
 
 
 @contextlib.contextmanager
-def at_home(home: Path, monkeypatch: pytest.MonkeyPatch, *settings: str) -> Iterator[Server]:
+def at_home(
+    home: Path, monkeypatch: pytest.MonkeyPatch, *settings: str, **environment: str
+) -> Iterator[Server]:
     """A running server that the settings of a home of our own call `gpu-box`; with more settings
-    of its own, a line each."""
+    of its own, a line each, and variables for all that runs there."""
     folder = home / "server"
     folder.mkdir()
-    server = Server(folder)
+    server = Server(folder, **environment)
     with (folder / "sshd_config").open("a") as config:
         config.writelines(f"{line}\n" for line in settings)
     server.start()

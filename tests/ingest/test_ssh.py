@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import shutil
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -295,6 +297,35 @@ def test_a_host_is_remembered_and_a_changed_key_is_an_error(tmp_path: Path) -> N
             asyncio.run(follow())
     finally:
         server.kill()
+
+
+def test_keys_of_the_agent_are_used(
+    server: Server, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real agent holds the key; no file of it is named."""
+    if shutil.which("ssh-agent") is None:
+        pytest.skip("no ssh-agent here: apt-get install openssh-client")
+    words = [line for line in server.config.read_text().splitlines() if "Identit" not in line]
+    server.config.write_text("\n".join([*words, "Host *", f" UserKnownHostsFile {tmp_path}/known"]))
+    place = tmp_path / "agent"
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(place)], stdout=subprocess.DEVNULL)
+    monkeypatch.setenv("HOME", str(tmp_path))  # without keys of its own
+
+    async def follow() -> None:
+        async with Reader(source(server, log)) as reader:
+            await reader.text("train.log", b"step 1\n")
+
+    try:
+        while not place.exists():
+            assert agent.poll() is None
+        with pytest.raises(UnreachableError, match="no key of yours is accepted"):
+            asyncio.run(follow())
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(place))
+        subprocess.run(["ssh-add", "-q", str(server.folder / "user_key")], check=True)
+        asyncio.run(follow())
+    finally:
+        agent.kill()
+        agent.wait()
 
 
 def test_hosts_are_jumped_over(server: Server, log: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -74,7 +75,8 @@ class Live:
         if self._restore is not None:
             import termios
 
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._restore)
+            with suppress(termios.error):  # the terminal is gone
+                termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._restore)
         for event in self._ended:
             self._lines.show(event)
 
@@ -91,8 +93,13 @@ class Live:
         tty.setcbreak(sys.stdin)
 
         def pressed() -> None:
-            key = os.read(sys.stdin.fileno(), 1)
-            if key in (b"q", b"Q"):
+            try:
+                key = os.read(sys.stdin.fileno(), 1)
+            except OSError:
+                key = b""
+            if not key:  # the terminal is gone
+                loop.remove_reader(sys.stdin)
+            elif key in (b"q", b"Q"):
                 stop.ask("a person left")
             elif key in (b"p", b"P"):
                 self._paused = not self._paused
@@ -139,7 +146,9 @@ class Live:
         if block.report is not None:
             rows += _report(block.report, over=block.ended is not None)
         rows += [Text(clean(word), style="cyan") for word in block.words]
-        standing = [f for f in block.findings.values() if f.state is not State.RECOVERED]
+        now = {one.id: one for one in block.report.standing} if block.report else {}
+        told = [now.get(key, one) for key, one in block.findings.items()]  # its words may be newer
+        standing = [one for one in told if one.state is not State.RECOVERED]
         rows += _findings(standing)
         state = block.report.state if block.report else "…"
         bad = any(f.severity == "critical" for f in standing)

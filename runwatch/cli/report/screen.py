@@ -1,5 +1,6 @@
 """Where events of watched runs are shown: a live view on a terminal, lines or JSON elsewhere."""
 
+import errno
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,8 @@ if TYPE_CHECKING:
 
     from runwatch.event import Event
     from runwatch.monitor import Watched
+
+_LEFT = (errno.EPIPE, errno.EIO)  # a pipe without a reader, a terminal that was closed
 
 
 class Screen:
@@ -40,12 +43,17 @@ class Screen:
 
     def __exit__(self, *about: object) -> None:
         if self._live is not None:
-            self._live.stop()
-            self._live = None
+            live, self._live = self._live, None
+            try:
+                live.stop()
+            except OSError as error:
+                if error.errno not in _LEFT:
+                    raise
         self.warn([])
 
     def show(self, event: "Event") -> bool:
-        """Show one event, an error on stderr; False where nobody reads (`| head`)."""
+        """Show one event, an error on stderr; False where nobody reads any more (`| head`, or the
+        terminal is gone)."""
         from runwatch.cli import complain, drop_stdout
         from runwatch.event import Failed, Noted
         from runwatch.redact import redact
@@ -57,7 +65,9 @@ class Screen:
             event = Noted(event.target, event.at, redact(f"error: {event.error}"))
         try:
             self._shown.show(event)
-        except BrokenPipeError:
+        except OSError as error:
+            if error.errno not in _LEFT:
+                raise
             drop_stdout()
             return False
         return True
