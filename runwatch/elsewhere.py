@@ -95,7 +95,7 @@ class Distant(Elsewhere):
         """See `Elsewhere`. A host that tells nothing is not waited for for ever."""
         if self.seen is None:
             return True
-        if self._wanted is None:
+        if self._wanted is None or self._done > self._wanted:  # asked for another decision
             self._wanted, self._patience = self._looks + 1, _PATIENCE
         if self._done >= self._wanted or self._patience <= 0:
             self._wanted = None
@@ -186,5 +186,5 @@ class Distant(Elsewhere):
                 started, name=before.name, folder=before.folder,
                 command=before.command or started.command,
             )  # fmt: skip
-        self.seen = started
+        self.seen, self._wanted = started, None  # what was seen before says nothing of it
         return told

@@ -1,6 +1,6 @@
 """GPUs as nvidia-smi tells them, where its library cannot be asked: on another host above all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from runwatch.errors import UnreachableError
@@ -21,6 +21,7 @@ COLUMNS = (
 """What is asked for, by drivers of today, of some years ago, and of any age: nvidia-smi answers
 nothing where it does not know one of the names."""
 QUERIES = tuple(f"nvidia-smi --query-gpu={','.join(names)} {_FORM}" for names in COLUMNS)
+_WIDTHS = tuple(map(len, COLUMNS))
 
 _MIB_IN_GIB = 1024
 _ACTIONS = ("none", "reset", "reboot", "drain p2p", "drain and reset")  # as NVML numbers them
@@ -32,27 +33,28 @@ class Asked:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._queries = QUERIES
+        self._script = " || ".join(QUERIES)
 
     async def __call__(self) -> list[Reading]:
         """How the GPUs are now; none where there are none or nothing answers."""
         with suppress(UnreachableError):
-            for at, query in enumerate(self._queries):
-                if found := readings_of(await self._run(query)):
-                    self._queries = self._queries[at : at + 1]
-                    return found
+            rows = list(_rows(await self._run(self._script)))
+            if rows:
+                self._script = QUERIES[_WIDTHS.index(len(rows[0]))]
+            return [_reading(int(row[0]), row[1:]) for row in rows]
         return []
 
 
 def readings_of(answer: bytes) -> list[Reading]:
     """What nvidia-smi printed: `0, 94, 18637, 24564`; `[N/A]` and the like are None."""
-    found = []
+    return [_reading(int(row[0]), row[1:]) for row in _rows(answer)]
+
+
+def _rows(answer: bytes) -> Iterator[list[str]]:
     for line in answer.decode("utf-8", "replace").split("\n"):
         parts = [part.strip() for part in line.split(",")]
-        names = next((names for names in COLUMNS if len(names) == len(parts)), None)
-        if names is not None and parts[0].isdecimal():
-            found.append(_reading(int(parts[0]), parts[1:]))
-    return found
+        if len(parts) in _WIDTHS and parts[0].isdecimal():
+            yield parts
 
 
 def _reading(gpu: int, parts: Sequence[str]) -> Reading:

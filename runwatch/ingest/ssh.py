@@ -6,7 +6,6 @@ Only a POSIX shell is needed on the other side, and nothing is written there.
 """
 
 import asyncio
-import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from runwatch.errors import UnreachableError, UsageError
 from runwatch.ingest.following import Following, Reach
+from runwatch.ingest.known_hosts import known, remember
 from runwatch.target import Target
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Sleep = Callable[[float], Awaitable[None]]
 
 _PATIENCE = 20.0  # seconds for a connection, and for an answer
+_LEAVING = 2.0  # the same for its goodbye
+_AT_ONCE = 2  # questions, beside the log: servers may allow few sessions on a connection
 _PIECE = 1 << 18
 _BACKOFF = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 
@@ -79,6 +81,7 @@ class Host:
         self._config, self._clock, self._sleep = config, clock, sleep
         self._connections: list[SSHClientConnection] = []
         self._opening = asyncio.Lock()
+        self._asking = asyncio.Semaphore(_AT_ONCE)
         self._tries, self._known_to_work = 0, False
 
     @classmethod
@@ -95,11 +98,12 @@ class Host:
         Raises UnreachableError where the host does not answer.
         """
         try:
-            shell = await self.shell()
-            try:
-                return await shell.ask(f"(\n{script}\n)", patience=patience)
-            finally:
-                shell.close()
+            async with self._asking:
+                shell = await self.shell()
+                try:
+                    return await shell.ask(f"(\n{script}\n)", patience=patience)
+                finally:
+                    await shell.left()
         except ConnectionError as error:
             raise UnreachableError(f"{self}: {error}", hint="is it up, and the network?") from error
 
@@ -139,7 +143,7 @@ class Host:
         for connection in reversed(self._connections):
             connection.close()
             with suppress(Exception):
-                async with asyncio.timeout(2):
+                async with asyncio.timeout(_LEAVING):
                     await connection.wait_closed()
         self._connections.clear()
 
@@ -203,7 +207,7 @@ class Host:
             connection = await ssh.connect(
                 name, **chosen,
                 tunnel=self._connections[-1] if self._connections else (),
-                known_hosts=_known(options.known_hosts),
+                known_hosts=known(options.known_hosts),
                 client_factory=lambda: self._client(options.known_hosts),
                 keepalive_interval=5, keepalive_count_max=3,
             )  # fmt: skip
@@ -211,43 +215,19 @@ class Host:
 
     def _client(self, files: object) -> Any:
         """Accepts a host that was never seen and remembers it; asyncssh asks about no other."""
-        ssh, known, told = library(), _known(files), self.events
+        ssh, trusted, told = library(), known(files), self.events
 
         class Client(ssh.SSHClient):  # type: ignore[misc, name-defined]
             def validate_host_public_key(self, host: str, addr: str, port: int, key: Any) -> bool:
-                trusted = ssh.match_known_hosts(known, host, addr, port if port != 22 else None)
-                if trusted[0]:
+                there = port if port != 22 else None
+                if ssh.match_known_hosts(trusted, host, addr, there)[0]:
                     return False
                 name = host if port == 22 else f"[{host}]:{port}"
-                _remember(files, f"{name} {key.export_public_key().decode().strip()}\n")
+                remember(files, f"{name} {key.export_public_key().decode().strip()}\n")
                 told.append(f"{name} was never seen: its key was added to the known hosts")
                 return True
 
         return Client()
-
-
-def _own_file() -> str:
-    return os.path.expanduser("~/.ssh/known_hosts")
-
-
-def _known(files: object) -> Any:
-    """The files of known hosts that are there; asyncssh takes no list with a missing one."""
-    paths = [str(path) for path in files] if isinstance(files, list | tuple) else []
-    paths = [os.path.expanduser(path) for path in paths] or [_own_file()]
-    there = [path for path in paths if os.access(path, os.R_OK)]
-    return there or b""
-
-
-def _remember(files: object, line: str) -> None:
-    first = str(files[0]) if isinstance(files, list | tuple) and files else _own_file()
-    path = os.path.expanduser(first)
-    with suppress(OSError):  # a read-only home: it is asked again the next time
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        with open(descriptor, "r+b") as file:
-            size = file.seek(0, os.SEEK_END)
-            torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"
-            file.write((b"\n" if torn else b"") + line.encode())
 
 
 def _words(error: BaseException) -> str:
@@ -299,3 +279,10 @@ class Shell:
     def close(self) -> None:
         """End the shell."""
         self._process.close()
+
+    async def left(self) -> None:
+        """End it, and wait for the host to count it no more: its sessions are limited."""
+        self._process.close()
+        with suppress(Exception):
+            async with asyncio.timeout(_LEAVING):
+                await self._process.wait_closed()

@@ -37,7 +37,8 @@ class Server:
         words = " ".join(f'"{name}={value}"' for name, value in told.items())
         (folder / "sshd_config").write_text(
             f"SetEnv {words}\nPort {self.port}\nListenAddress 127.0.0.1\n"
-            f"HostKey {folder}/host_key\nAuthorizedKeysFile {folder}/authorized\nPidFile {folder}/pid\nStrictModes no\n"
+            f"HostKey {folder}/host_key\nAuthorizedKeysFile {folder}/authorized\n"
+            f"PidFile {folder}/pid\nStrictModes no\n"
             "UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nMaxSessions 4\n"
         )
         self.known_hosts = folder / "known hosts"

@@ -15,7 +15,8 @@ from runwatch.errors import UnreachableError
 from runwatch.ingest.gpu import STREAM, Gpus
 from runwatch.ingest.gpu_nvml import Local
 from runwatch.ingest.gpu_reading import Reading
-from runwatch.ingest.gpu_smi import COLUMNS, QUERIES, Asked, readings_of
+from runwatch.ingest.gpu_smi import QUERIES, Asked, readings_of
+from runwatch.ingest.process_shell import here
 from tests.ingest.following import Clock, Reader
 from tests.ingest.nvidia_smi import installed
 
@@ -58,22 +59,24 @@ def test_what_is_no_reading_is_none(noise: bytes) -> None:
 
 
 @pytest.mark.parametrize("knows", range(3))
-def test_an_older_driver_is_asked_for_what_it_knows(knows: int) -> None:
-    """And after the first look for nothing else."""
+def test_an_older_driver_is_asked_for_what_it_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knows: int
+) -> None:
+    """In one script, and after the first look for nothing else."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    installed(tmp_path, [{"index": 0, "memory.total": 1024}], knows=knows)
     asked: list[str] = []
 
     async def run(script: str) -> bytes:
         asked.append(script)
-        if QUERIES.index(script) < knows:
-            return b'Field "x" is not a valid field to query.\n'
-        return b", ".join([b"0"] * len(COLUMNS[QUERIES.index(script)]))
+        return await here(script)
 
     async def twice() -> list[Reading]:
         ask = Asked(run)
         return [*await ask(), *await ask()]
 
-    assert 2 == len(asyncio.run(twice()))
-    assert [*QUERIES[: knows + 1], QUERIES[knows]] == asked
+    assert [Reading(0, total=1)] * 2 == asyncio.run(twice())
+    assert [" || ".join(QUERIES), QUERIES[knows]] == asked
 
 
 def test_each_look_is_a_line_for_each_gpu() -> None:
@@ -94,7 +97,7 @@ def test_each_look_is_a_line_for_each_gpu() -> None:
         assert [0, 1, 2] == [json.loads(line)["gpu"] for line in lines[:3]]
         assert len(lines) % 3 == 0
         assert 700 == reader.chunks[0].offset
-        assert {QUERIES[0]} == set(asked)
+        assert {" || ".join(QUERIES), QUERIES[0]} == set(asked)
         assert len(source.last) == 3
 
     asyncio.run(follow())

@@ -351,6 +351,11 @@ def test_everything_shares_one_connection(server: Server, log: Path) -> None:
             await reader.text("train.log", b"step 1\n")
             assert await remote.host.run("echo hello; cat; exit 3") == b"hello\n"
             assert len(remote.host._connections) == 1
+            many = await asyncio.gather(*(remote.host.run(f"echo {i}") for i in range(12)))
+            assert [f"{i}\n".encode() for i in range(12)] == many  # though sessions are few
+            add(log, b"step 2\n")
+            await reader.text("train.log", b"step 1\nstep 2\n")
+            assert [] == [event for event in remote.events if "unreachable" in event]
         host = server.host("gpu-box", port=1)
         with pytest.raises(UnreachableError, match="gpu-box"):
             await host.run("echo")
