@@ -26,7 +26,8 @@ from runwatch.ingest.cited import cited
 from runwatch.ingest.following import Following, ended, open_following
 from runwatch.judgement import OPEN, Decision, Judgement
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import Analysis, is_current, remembered
+from runwatch.past import is_current, remembered
+from runwatch.pipeline import Analysis
 from runwatch.recent import Recent
 from runwatch.redact import redact
 from runwatch.run_id import run_id

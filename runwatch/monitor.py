@@ -24,7 +24,8 @@ from runwatch.ingest.follow_found import Names
 from runwatch.ingest.following import Following, ended, open_following
 from runwatch.ingest.gpu import STREAM
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import Analysis, remembered
+from runwatch.past import remembered
+from runwatch.pipeline import Analysis
 from runwatch.remedy import Allowed
 from runwatch.scanning import run_id
 from runwatch.target import FILES, Kind, Target

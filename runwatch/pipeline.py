@@ -12,7 +12,7 @@ from runwatch.copies import Copies
 from runwatch.detect import Columns, Faults, Room, detectors
 from runwatch.detect.checkpoints import Checkpoints
 from runwatch.detect.curves import Curves
-from runwatch.detect.named import Named, Rules
+from runwatch.detect.named import Named
 from runwatch.detect.signatures import watchwords
 from runwatch.errors import StoreError
 from runwatch.evidence import Cite, evident
@@ -22,15 +22,15 @@ from runwatch.judgement import Ending, Verdict
 from runwatch.outline import Outline
 from runwatch.parse import Account, Parser
 from runwatch.parse.knowledge import Knowledge
+from runwatch.past import STATE_VERSION, asked
 from runwatch.records import Batch
 from runwatch.redact import redact
 from runwatch.summary import Coverage, Summary
 from runwatch.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from runwatch.store import Past, Store
+    from runwatch.store import Store
 
-STATE_VERSION = 9  # of what parser and detectors keep; an older past is read again from the start
 _FLUSH_POINTS = 1_000_000
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
 
@@ -53,7 +53,7 @@ class Analysis:
         knowledge: Knowledge, state: Mapping[str, Any] | None = None, rules: Sequence[Named] = (),
     ) -> None:  # fmt: skip
         self._run, self._target, self._store = run, target, store
-        self._detectors = [*detectors(), *_asked(rules)]
+        self._detectors = [*detectors(), *asked(rules)]
         self._room = Room()
         self.checkpoints = Checkpoints()
         self.curves = Curves()
@@ -266,39 +266,6 @@ class Analysis:
         self._copies.restore(state["told"])
         for detector in self._detectors:
             detector.restore(state["detectors"][detector.name])
-
-
-def _asked(rules: Sequence[Named]) -> list[Rules]:
-    """What applies the rules that were asked for, if any were."""
-    return [Rules(rules)] if rules else []
-
-
-def resumable(past: "Past | None", rules: Sequence[Named] = ()) -> "Past | None":
-    """What is known of a run, if one can go on from it: the same detectors kept it, as now, and
-    the same rules were asked for."""
-    names = {d.name for d in (*detectors(), *_asked(rules))}
-    same = past is not None and is_current(past) and past.state["detectors"].keys() == names
-    return past if same else None
-
-
-def is_current(past: "Past") -> bool:
-    """Whether what is known of a run was kept by this version."""
-    return bool(past.state.get("version") == STATE_VERSION)
-
-
-def remembered(
-    store: "Store | None", run: str, lost: Callable[[StoreError], None] | None,
-    rules: Sequence[Named] = (),
-) -> "tuple[Store | None, Past | None]":  # fmt: skip
-    """The history, if it can be used, and what one can go on from; else `lost` is told, and where
-    nobody is to be told the StoreError is raised."""
-    try:
-        return store, None if store is None else resumable(store.past(run), rules)
-    except StoreError as error:
-        if lost is None:
-            raise
-        lost(error)
-        return None, None
 
 
 def _wrecked_at(verdict: Verdict) -> int | None:

@@ -17,7 +17,8 @@ from runwatch.ingest.source import Source
 from runwatch.judgement import Ending
 from runwatch.parse import Parser
 from runwatch.parse.knowledge import Knowledge
-from runwatch.pipeline import Analysis, covered, remembered
+from runwatch.past import remembered
+from runwatch.pipeline import Analysis, covered
 from runwatch.recent import Recent
 from runwatch.records import Batch
 from runwatch.run_id import run_id as run_id

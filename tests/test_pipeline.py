@@ -8,7 +8,8 @@ from typing import Any
 from runwatch.chunk import Chunk, Stream
 from runwatch.detect.named import chosen, known
 from runwatch.parse.knowledge import builtin
-from runwatch.pipeline import STATE_VERSION, Analysis
+from runwatch.past import STATE_VERSION
+from runwatch.pipeline import Analysis
 from runwatch.scanning import scan
 from runwatch.store import Store
 from tests.detect.numbers.numeric_batches import detector, feed
@@ -111,7 +112,7 @@ def test_who_keeps_something_else_raises_its_version(tmp_path: Path) -> None:
     found = sorted(everything(tmp_path))
     digest = blake2b("\n".join(found).encode(), digest_size=8).hexdigest()
     assert (STATE_VERSION, digest) == (9, "6910fb10a2fa74b5"), (
-        "what is kept of a run has other keys than before: raise STATE_VERSION in pipeline.py, "
+        "what is kept of a run has other keys than before: raise STATE_VERSION in past.py, "
         "and put it here with the new digest"
     )
 

@@ -10,7 +10,8 @@ from runwatch.chunk import Chunk, Cursor
 from runwatch.event import Ended, Found
 from runwatch.ingest.gpu import STREAM
 from runwatch.parse.knowledge import builtin
-from runwatch.pipeline import Analysis, remembered
+from runwatch.past import remembered
+from runwatch.pipeline import Analysis
 from runwatch.store import Store
 from tests.detect.gpus import BUSY, Look, look, told
 from tests.monitor.test_watch import START, Bench, Trainer, of, steps
