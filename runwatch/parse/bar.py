@@ -22,6 +22,7 @@ _THIN = compiled(
 _END = compiled(r"(%\|\|\s*[\d.?kKMG]+/[\d.?kKMG]+ \[[^\]\n]{0,400}\])(?=\S|\s+\S)")
 _LEADER = compiled(r"\s\.{5,}\s+(?=[^\s:])")  # "min_lr ........... 1e-05"
 _FILLING = compiled(r"[━╸╺─=>.\u2500-\u257f\u2588-\u258f]{5,}|\[[=>.# ]{5,}\]")
+_SCALAR = compiled(r"\bj?np\.[a-z]\w{0,15}\(([^()\s]{1,40})\)")
 _DESCRIPTION = compiled(r"[\W\d\x00-\x1f]+")
 _MAX_LOOSE = 12  # words of a description; more is something else glued in front
 
@@ -39,7 +40,10 @@ def normal(message: str) -> tuple[str, str]:
 
 
 def undrawn(message: str) -> str:
-    """The message without the filling of other bars and with short leader dots."""
+    """The message without the filling of other bars, with short leader dots, and with the numbers
+    of `np.float32(0.5)` and its like alone."""
+    if "np." in message:
+        message = _SCALAR.sub(r"\1", message)
     if "━" in message or "===" in message or "..." in message:
         return _FILLING.sub("  ", _LEADER.sub(" ... ", message))
     return message

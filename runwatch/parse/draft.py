@@ -26,6 +26,11 @@ _CUT = compiled(r"[,;|\t(]|\s{2,}|: .|\s-\s")
 _RATE_UNIT = compiled(r"/|%?per\b")
 _TIME_UNITS = frozenset(("s", "ms", "sec", "secs", "seconds", "min", "minutes", "h", "hours"))
 _STATISTIC = compiled(r"(?i)^(?:mean|avg|average|median)\b|(?:^|[ _/])(?:mean|avg|std|stddev)$")
+# What is counted beside training: "EarlyStopping counter: 3 out of 10", "Loading shard 3/10".
+_ASIDE = compiled(
+    r"(?i)\b(?:counter|patience|attempts?|retry|retries|tries|shards?|files?|chunks?|download\w*"
+    r"|load(?:ed|ing)?|saved?|saving|tokeniz\w*|upload\w*|extract\w*)\b"
+)
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
 
 
@@ -42,6 +47,7 @@ class Draft:
     rates: int = 0  # nameless numbers with a unit like tok/s
     prose: int = 0
     weak: list[Field] = field(default_factory=list)  # unknown names without a separator
+    episodes: bool = False  # whether episodes are counted
     prefix: str = ""  # "layer 5" of "layer 5 norm: 0.3"
 
 
@@ -94,6 +100,10 @@ def _is_axis(
     listed = number.link == "item" or (after is not None and after.link == "item")
     timed = number.unit in _TIME_UNITS  # "Step: 12ms"
     axis = None if listed or timed else axis_of(number, names)
+    name = number.name.lower()
+    if name == "steps" and draft.episodes and not fraction:
+        return False  # how long an episode was
+    draft.episodes |= axis == "step" and name.endswith("episode")
     if number.unit in _EPOCH_UNITS and axis is None and not number.name:
         axis = "epoch"  # "1epoch:train:1-412batch:"
     if number.unit in _STEP_UNITS and axis is None and names.quantity(number.name) is None:
@@ -127,6 +137,8 @@ def _is_axis(
         return True
     words = number.name.split()
     label = not words or not (names.quantity(number.name) or names.quantity(words[-1]))
+    if fraction and _ASIDE.search(number.name):
+        return True
     if fraction and label and (not number.name or number.joined_by in ("[", " ", ":")):
         if after is not None and after.unit and after.unit not in _STEP_UNITS | {"%"}:
             return False  # "5120/4988 tok/s", "12/80GB"
@@ -237,5 +249,6 @@ def _measure(
 
 def _is_measured(number: Number) -> bool:
     """Whether a name speaks of something measured, whatever its other words: a mean, a time."""
-    timed = number.unit in _TIME_UNITS and "time" in number.name.lower()
+    name = number.name.lower()
+    timed = "time" in name and (number.unit in _TIME_UNITS or name.endswith(("_s", "_ms")))
     return timed or _STATISTIC.search(number.name) is not None

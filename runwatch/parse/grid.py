@@ -12,6 +12,7 @@ _MAX_NAME = 40
 _MAX_HEADING = 1000
 _MAX_LOOSE = 3  # words among the values of a row: `all`, `person`
 _SLOT = compiled("\x01(\\d+)\x01")
+_EDGES = str.maketrans("│┃", "||")
 _DRAWN = compiled(r"[|\t,]")
 _DRAWN_CELLS = compiled(r"\s*\|\s*|\t+|\s{2,}|,\s*")
 _COMMENT = compiled(r"^#\s+")
@@ -29,7 +30,7 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
         f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"-{literal}"
         for slot, literal in enumerate(literals[1:])
     )
-    text = text.strip().strip("|").rstrip(":")
+    text = text.translate(_EDGES).strip().strip("|").rstrip(":")
     drawn = _DRAWN.search(text) is not None
     cells = _DRAWN_CELLS.split(text.strip()) if drawn else text.split()
     out: list[int | None] = []
@@ -47,7 +48,8 @@ def heading(literals: Sequence[str]) -> Plan:
     if not text or len(text) > _MAX_HEADING:
         return SILENT
     if "|" in text or "│" in text or "┃" in text:
-        cells = _BARS.split(text)
+        cells = _BARS.split(line.strip())
+        cells = cells[not cells[0] : len(cells) - (not cells[-1])]  # between the edges
     elif _LISTED.fullmatch(text):
         cells = [cell.strip() for cell in text.split(",")]
     elif "\t" in text:

@@ -7,7 +7,7 @@ END_MARK = "\x04"  # a mark that was put back into the text is followed by its s
 INSIDE = compiled(r"(?i)\b(?:on|over|across|last|past|previous|first)(?: the)?(?: last)? $")
 _INNER = compiled("[\x01\x02\x03]\\d+\x04")
 _BOUNDARY = compiled(
-    r"[,;\uff0c\uff1b|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\s={2,}\s|\.\s|\)\s|\]\s*(?:/\s+)?"
+    r"[,;\uff0c\uff1b|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\s={2,}\s|(?<!\b[Vv]al)(?<!\b[Aa]vg)\.\s|\)\s|\]\s*(?:/\s+)?"
     r"|^[-*#>=\s|]+(?:/\s+)?|^/\s+|[\u2500-\u257f\u2588]+"
 )
 _COLON = compiled(r":(?![\d.])")
@@ -26,7 +26,7 @@ _CALL = compiled(r"\b[A-Za-z_]\w*(?<!Output)(?<!Result)(?<!Metrics)\([^()]*$")
 _SOURCE = compiled(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
 _VERB = compiled(r" (?:is|was|reached|of)$")
 _UNFINISHED = compiled(  # "the next evaluation at 2000"; but "Step at 1" is a place
-    r"(?i)^(?!(?:step|epoch|iter|iteration|update|batch)\b).* (?:at|every|than|from)$"
+    r"(?i)^(?!(?:step|epoch|iter|iteration|update|batch)\b).* (?:at|by|every|than|from)$"
 )
 _FILLER = compiled(
     r"(?i)^\W*(?:(?:the|an?|with|and|at|of|is|has|had|to|its?|our|got|gets|achieved|obtained|now)\s)+"

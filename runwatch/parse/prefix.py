@@ -17,8 +17,9 @@ _RANK_DIGITS = 7
 _PATIENCE = 0.05  # seconds that a user's own pattern may take on one line
 _LEVELS = {
     "i": "info", "w": "warning", "e": "error", "f": "critical", "d": "debug", "v": "debug",
-    "trace": "debug", "debug": "debug", "info": "info", "notice": "info", "warning": "warning",
-    "warn": "warning", "error": "error", "critical": "critical", "fatal": "critical",
+    "trace": "debug", "debug": "debug", "info": "info", "notice": "info", "success": "info",
+    "warning": "warning", "warn": "warning",
+    "error": "error", "critical": "critical", "fatal": "critical",
 }  # fmt: skip
 _MARKS = "-:|>"  # between a prefix and its message
 _ROW = compiled(

@@ -208,7 +208,9 @@ class Reader:
         if self._trace is not None:
             self._trace.tabular |= bool(plan.row)
             self._trace.odd |= not counts_whole(plan, tokens.values)
-        if plan.row and writer.table.head:
+        head = writer.table.head
+        named = plan.fields and plan.bar is None  # by its first cell: "accuracy | 0.7 | 0.6"
+        if plan.row and head and not (named and head[0]):
             row = writer.table.row(plan, tokens.values, tokens.literals, self._names)
             if row.points:
                 record = row._replace(

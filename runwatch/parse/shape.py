@@ -75,6 +75,9 @@ def _finish(
         or (located and weak >= 3 and loose - weak <= min(draft.clues, 1))
         or (draft.clues == 1 and all(f.unit for f in draft.weak))
     )
+    if weak == 1 and axes.step == 0 and len(draft.fields) == 0 and _is_split(draft, names):
+        draft.fields, draft.weak, draft.clues = draft.weak, [], 1  # "1200 val 3.91"
+        weak, loose = 0, loose - 1
     if weak and listed and all(" " not in f.metric for f in draft.weak):
         draft.fields = sorted(draft.fields + draft.weak, key=lambda found: found.slot)
         loose -= weak
@@ -86,7 +89,8 @@ def _finish(
         evidence = _weigh(draft, loose, located)
         if not draft.known and _QUOTED_KEY.match(text):
             evidence = Evidence.NONE
-    cells = row(sentence, literals, marks) if not draft.fields else ()
+    labelled = all(number.joined_by == "|" for number in sentence.numbers)
+    cells = row(sentence, literals, marks) if labelled or not draft.fields else ()
     return (
         Plan(
             evidence=evidence,
@@ -110,6 +114,11 @@ def _finish(
         or axes.announced_steps is not None
         else SILENT
     )
+
+
+def _is_split(draft: Draft, names: Names) -> bool:
+    """Whether the only name of a line is that of a split of the data, and stands for its loss."""
+    return draft.weak[0].metric.lower() in names.axes.get("split", ())
 
 
 def _weigh(draft: Draft, loose: int, located: bool) -> Evidence:

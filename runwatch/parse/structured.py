@@ -27,6 +27,7 @@ _META = frozenset(
 )  # fmt: skip
 _MEASURED = compiled(r"(?i)(?:^|\.)(?:results?|metrics|scores)\.")  # what a key says of its keys
 _EVAL = compiled(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$)", re.I)
+_FRACTION = compiled(r"(\d{1,15}) ?/ ?(\d{1,15})")
 _MAX_ITEMS = 32  # a longer list is data, not measurements
 
 
@@ -219,6 +220,9 @@ def _leaf(name: str, item: Any, found: _Found, names: Names | None) -> None:
     """Take one value: an axis, a measurement, or nothing."""
     suffix = ""
     if isinstance(item, str):
+        if names is not None and (m := _FRACTION.fullmatch(item.strip())):
+            _place(name.split("/")[0], m, found, names)
+            return
         tokens = split(item.strip())
         if tokens.marks not in (NUMBER_MARK, NAN_MARK) or tokens.literals[0]:
             found.words += bool(item) and not tokens.marks
@@ -239,6 +243,15 @@ def _leaf(name: str, item: Any, found: _Found, names: Names | None) -> None:
     if names is not None and _axis(name, value, found, names):
         return
     found.points.append(Point(name, value, suffix))
+
+
+def _place(name: str, said: re.Match[str], found: _Found, names: Names) -> None:
+    """Take an axis with its total: `'global_step/max_steps': '5/250'`."""
+    if _axis(name, float(said.group(1)), found, names):
+        if names.axis(name) == "step":
+            found.total_steps = finite(float(said.group(2)))
+        elif names.axis(name) == "epoch":
+            found.total_epochs = finite(float(said.group(2)))
 
 
 def _axis(name: str, value: float, found: _Found, names: Names) -> bool:

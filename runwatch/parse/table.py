@@ -17,6 +17,7 @@ from runwatch.parse.quantity import Names
 from runwatch.parse.record import Point, Record, count, finite, number
 from runwatch.pattern import compiled
 
+_TIMES = frozenset(("time", "timestamp", "date", "datetime", "wall time", "wall_time"))
 _SHORT = {"#": "step", "E": "epoch"}  # heads that are axes only above a column
 _EDGES = "|│┃"
 _EDGE = compiled(f"[{_EDGES}]")
@@ -59,7 +60,7 @@ class Table:
         points = []
         step = epoch = None
         for name, slot in self._columns(plan.row, values, literals):
-            if slot is None:
+            if slot is None or not name:
                 continue
             value = number(values[slot])
             axis = _SHORT.get(name) or names.axis(name)
@@ -85,6 +86,8 @@ class Table:
             cells = cells[min(label - 1, len(cells) - len(self.head)) :]
         if len(cells) == len(self.head):
             return list(zip(self.head, cells, strict=True))
+        if len(cells) == len(self.head) - 1 and self.head[0].lower() in _TIMES:
+            return list(zip(self.head[1:], cells, strict=True))  # a time was taken off in front
         labels = next((i for i, cell in enumerate(cells) if cell is not None), 0)
         if None in cells[labels:] or len(cells) - labels > len(self.head) + 1:
             return []

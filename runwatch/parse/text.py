@@ -24,7 +24,7 @@ _REPR = compiled(
     r"^.*?(?<![A-Za-z_])[A-Za-z_]\w{0,63}\((?=(?:global_)?(?:step|iter(?:ation)?|epoch)=$)"
 )
 _LIST = compiled(r"(?<=[:=\s\w'\"])\s*[\[({]{1,8}+\s*$")
-_ITEM = compiled(r"^\s*+['\"]?\s*+[\])]*,?\s*+[\[(]*\s*$")
+_ITEM = compiled(r"^\s*+['\"]?\s*+[\])]*,?\s*+[\[(]*\s*+['\"]?$")
 _OPEN = compiled(r"^\s*\(\s*+(?:avg:?|mean:?)?\s*$")
 _COUNTS = compiled(
     r"\s+(?!avg|mean|average|median)[A-Za-z]{3,} (?:in|of|to|and|over) "

@@ -19,7 +19,7 @@ _ONLY_RATE = compiled(rf"(?:[kKMGB] )?(?:{_RATE})")
 # After a blank only where no name of the next number can be meant: at the end, at a separator.
 _LOOSE = compiled(
     rf" ((?:[kKMGB] )?{_RATE}|(?:{_CLOSE}|seconds|examples|samples|tokens|params|MFLOPS)(?![\w/]))"
-    r"(?=$|\s*[,;|()\]}\n\t]| {2,}| -|\.(?:\s|$)|\s+(?:and|per|total)\b)"
+    r"(?=\s*$|\s*[,;|()\]}\n\t]| {2,}| -|\.(?:\s|$)|\s+(?:and|per|total)\b)"
 )
 
 

@@ -11,7 +11,7 @@ _NOTE = compiled(r"\w ?\((?!(?:epoch|step|iter)\b)[A-Za-z ]+ $")  # "LR (group 0
 _NOTE_END = compiled(r"\) ?[=:]")
 _INSIDE_END = compiled(
     r" (?:\w+ )?(?:steps|iterations|iters|batches|episodes|epochs|games|runs|updates|samples"
-    r"|examples|nodes|GPUs?|GPU\(s\)|devices|workers|processes)\s*[:=]"
+    r"|examples|images|sentences|nodes|GPUs?|GPU\(s\)|devices|workers|processes)\s*[:=]"
 )  # "mean over the last 100 steps: 0.4"
 _SPAN = compiled(r" for (?:minibatches|batches|iterations|steps) (\x01\d+\x04-)?$")
 _SPAN_END = compiled(r" (?:is|was) |\s?[:=]")  # "average objective for minibatches 0-9 is 0.4"

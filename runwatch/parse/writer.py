@@ -46,6 +46,8 @@ class Writer:
         indented = message[:1] in (" ", "\t")
         if block == "code" and (indented or not record.located or record.evidence < Evidence.CLEAR):
             return record._replace(evidence=Evidence.NONE, points=())
+        if record.points and indented and self.open and _is_total(record):
+            record = record._replace(step=None)
         if record.points and indented and self.open:
             if Evidence.NONE < record.evidence < Evidence.CLEAR and len(record.points) <= 2:
                 record = record._replace(evidence=Evidence.CLEAR)
@@ -96,6 +98,12 @@ def _is_place(record: Record) -> bool:
     """Whether a record says where the run is and nothing else."""
     points = record.points
     return record.located and (not points or (record.evidence < Evidence.CLEAR and _counts(record)))
+
+
+def _is_total(record: Record) -> bool:
+    """Whether a record inside another counts what there was so far, and is no place of its own:
+    `Total timesteps: 1277952` under `Learning iteration 12/1500`."""
+    return _counts(record) and record.points[0].metric.lower().startswith("total")
 
 
 def _counts(record: Record) -> bool:

@@ -24,6 +24,7 @@ APART = {
     "mllog": "a rank and a colon before everything",
     "pytorch-xla": "a device in brackets before the step",
     "kaldi-nnet3": "its own way to begin a line",
+    "host-and-rank": "a host and a rank before everything",
     "accelerator-launch-ranks": "a node's name in brackets",
 }
 
