@@ -1,14 +1,16 @@
 """Ranks that disagree about what all of them used to say alike."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from runwatch.detect.compared import PROVEN, Compared, Place, Told, step_of
+from runwatch.detect.compared import PROVEN, Compared, Place
 from runwatch.detect.culprit import listed
 from runwatch.detect.fold import finding
-from runwatch.detect.series import Columns
+from runwatch.detect.series import Columns, Groups
+from runwatch.detect.steps import Told, step_of
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.tracks import NOTHING
@@ -59,11 +61,10 @@ class Detector:
             for metric, chosen in metrics.items():
                 name = f"{quantity}\0{metric}"
                 if name in self._metrics or len(self._metrics) < KEPT:
-                    where = groups.arrays.step.ctypes.data
-                    if where not in steps:
-                        steps[where] = Told.of(groups)
                     compared = self._metrics.setdefault(name, Compared())
-                    compared.feed(batch.stream.name, groups, chosen, steps[where])
+                    compared.feed(
+                        batch.stream.name, groups, chosen, partial(_told_of, groups, steps)
+                    )
 
     def findings(self) -> list[Finding]:
         """Ranks that left the others, each set of them told once, by what it left first."""
@@ -90,6 +91,12 @@ class Detector:
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._metrics = {name: Compared.restored(each) for name, each in state["metrics"].items()}
+
+
+def _told_of(groups: Groups, steps: dict[int, Told]) -> Told:
+    """The steps of these series, worked out once for all that stand in the same records."""
+    where: int = groups.arrays.step.ctypes.data
+    return steps.setdefault(where, steps.get(where) or Told(groups))
 
 
 def _agreed(of: Compared, end: int) -> int:

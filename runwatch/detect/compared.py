@@ -1,15 +1,16 @@
 """What the ranks of a run say of one metric at the same steps: where they agree, who does not."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from runwatch.detect.series import Groups
+from runwatch.detect.steps import Rows, Told, among, firsts, is_kept, spread
 from runwatch.detect.table import Floats, Ints
-from runwatch.kernels.tracks import NOTHING
 
 MOST = 256  # steps that are kept of a metric; of more, every second one
 SAME = 1e-3  # share by which values may differ that agree: they are printed rounded
@@ -19,52 +20,9 @@ LOCAL = 5  # steps of disagreement before that, after which a metric is each ran
 RANKS = 4096
 _GROUPS = 8  # what ranks say differently of one step; more say nothing together
 _FEW = 4096  # rows that are taken in together
-_STEP_BITS, _STEPS, _EPOCHS = 40, (1 << 40) - 1, (1 << 22) - 1
-_SPREAD = np.int64(
-    0x9E3779B97F4A7C15 - (1 << 64)
-)  # golden ratio: neighbours fall apart (Knuth 3, 6.4)
 _COLUMNS = ("value", "rank", "line", "time", "count", "loose")
 
 Place = tuple[str, int, int]  # stream, line and time
-
-
-class Told(NamedTuple):
-    """The steps of rows as keys, what spreads them, and which are not those of the row before."""
-
-    keys: Ints
-    spread: Ints
-    fresh: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, groups: Groups) -> "Told":
-        """The rows of these series."""
-        step, epoch = groups.arrays.step, groups.arrays.epoch
-        keys = np.maximum(step, 0)
-        if not np.isnan(epoch[0]) or not np.isnan(epoch).all():
-            whole = np.clip(np.nan_to_num(epoch), 0, _EPOCHS).astype(np.int64)
-            keys = (whole << _STEP_BITS) + np.minimum(keys, _STEPS)
-        elif keys.max() > _STEPS:
-            keys = np.minimum(keys, _STEPS)
-        fresh = step != NOTHING
-        again = keys[1:] == keys[:-1]
-        if again.any():
-            again[groups.begins[1:-1] - 1] = False
-            fresh[1:] &= ~again
-        return cls(keys, _spread(keys), fresh)
-
-
-class Rows(NamedTuple):
-    """What ranks said of one metric, row by row."""
-
-    keys: Ints
-    rank: Ints
-    line: Ints
-    time: Ints
-    value: Floats
-
-    def of(self, which: Any) -> "Rows":
-        """Some of the rows."""
-        return Rows(*(column[which] for column in self))
 
 
 @dataclass(slots=True)
@@ -99,7 +57,9 @@ class Compared:
     proven: bool = False
     local: bool = False
 
-    def feed(self, stream: str, groups: Groups, chosen: list[int], told: "Told") -> None:
+    def feed(
+        self, stream: str, groups: Groups, chosen: list[int], told: Callable[[], Told]
+    ) -> None:
         """Take in these series, which are of one metric and tell their rank."""
         latest = max(int(groups.segments[i]) for i in chosen)
         if latest > self.segment:
@@ -107,7 +67,7 @@ class Compared:
         if self.local or latest < self.segment:
             return
         rows = self._once(stream, groups, chosen, told)
-        if len(self.last) == 1 and self._alone(rows):
+        if rows is None or (len(self.last) == 1 and self._alone(rows)):
             return
         while len(rows.keys):
             end = self._end(rows.keys)
@@ -117,49 +77,61 @@ class Compared:
             if len(self.keys) > MOST:
                 self._thin(2 * self.stride)
             rows = rows.of(slice(end, None))
-            rows = rows.of(_is_kept(_spread(rows.keys), self.stride))
+            rows = rows.of(is_kept(spread(rows.keys), self.stride))
 
-    def _once(self, stream: str, groups: Groups, chosen: list[int], told: "Told") -> "Rows":
-        """The rows of steps that are kept, each step of a rank once, in line order."""
-        ranks, again = np.full(len(groups), -1), []
+    def _once(
+        self, stream: str, groups: Groups, chosen: list[int], told: Callable[[], Told]
+    ) -> Rows | None:
+        """The rows of steps that are kept, each step of a rank once, in line order; None where the
+        ranks speak in other streams."""
+        ranks, last = np.full(len(groups), -1), np.full(len(groups), -1)
         for i in chosen:
             rank: int = groups.names[i][1] or 0
-            begin, end = int(groups.begins[i]), int(groups.begins[i + 1])
             known = rank in self.last or len(self.last) < RANKS
+            known = known and self.streams.get(rank, stream) == stream
             if known and groups.segments[i] == self.segment:
-                ranks[i] = rank
-                if told.keys[begin] == self.last.get(rank, -1):
-                    again.append(begin)
-                self.streams[rank], self.last[rank] = stream, int(told.keys[end - 1])
-        at = np.flatnonzero(told.fresh & _is_kept(told.spread, self.stride))
-        of = ranks[np.searchsorted(groups.begins, at, side="right") - 1]
-        kept = of >= 0
-        for row in again:
-            kept[np.searchsorted(at, row) : np.searchsorted(at, row, side="right")] = False
-        at, of = at[kept], of[kept]
+                ranks[i], last[i] = rank, self.last.get(rank, -1)
+                self.streams[rank] = stream
+                self.last[rank] = int(told().keys(groups.begins[i + 1] - 1))
+        if ranks.max() < 0:
+            return None
+        if len(self.last) == 1:
+            self._ahead(told())
+        at, keys = told().kept(self.stride)
+        group = np.searchsorted(groups.begins, at, side="right") - 1
+        kept = (ranks[group] >= 0) & ((at != groups.begins[group]) | (keys != last[group]))
+        at, keys, of = at[kept], keys[kept], ranks[group[kept]]
         if len(groups) > 1:  # as if each had come by itself
             order = np.argsort(groups.arrays.line[at], kind="stable")
-            at, of = at[order], of[order]
+            at, keys, of = at[order], keys[order], of[order]
         line, time, value = groups.arrays.line[at], groups.arrays.time[at], groups.arrays.value[at]
-        return Rows(told.keys[at], of, line, time, value)
+        return Rows(keys, of, line, time, value)
 
-    def _alone(self, rows: "Rows") -> bool:
+    def _ahead(self, told: Told) -> None:
+        """Thin before what the only rank so far says comes in, where that would be done anyhow."""
+        stride = self.stride
+        while told.rises and np.count_nonzero(is_kept(told.spread, stride)) > MOST:
+            stride *= 2
+        if stride > self.stride:
+            self._thin(stride)
+
+    def _alone(self, rows: Rows) -> bool:
         """Take in what the only rank so far says, where it goes on from what it said."""
         keys = np.concatenate((self.keys[-1:], rows.keys))
         if not (keys[1:] > keys[:-1]).all():
             return False
-        stride, spread = self.stride, _spread(np.concatenate((self.keys, rows.keys)))
-        while np.count_nonzero(_is_kept(spread, stride)) > MOST:
+        stride, drawn = self.stride, spread(np.concatenate((self.keys, rows.keys)))
+        while np.count_nonzero(is_kept(drawn, stride)) > MOST:
             stride *= 2
         if stride > self.stride:
             self._thin(stride)
-            rows = rows.of(_is_kept(_spread(rows.keys), stride))
+            rows = rows.of(is_kept(spread(rows.keys), stride))
         before = len(self.keys)
         self._append(rows)
         self.count[before:] = 1
         return True
 
-    def _append(self, rows: "Rows") -> None:
+    def _append(self, rows: Rows) -> None:
         zero = np.zeros(len(rows.keys), np.int64)
         told = (rows.value, rows.rank, rows.line, rows.time, zero, zero > 0)
         self.keys = np.concatenate((self.keys, rows.keys))
@@ -172,14 +144,14 @@ class Compared:
 
     def _end(self, keys: Ints) -> int:
         """How many rows there are until one step too many is kept, of the next few."""
-        first = _firsts(keys[:_FEW])
-        new = np.sort(first[~_among(keys[first], self.keys)])
+        first = firsts(keys[:_FEW])
+        new = np.sort(first[~among(keys[first], self.keys)])
         room = MOST - len(self.keys)
         return min(len(keys), _FEW) if len(new) <= room else int(new[room]) + 1
 
-    def _take(self, rows: "Rows") -> None:
-        first = _firsts(rows.keys)
-        fresh = rows.of(first[~_among(rows.keys[first], self.keys)])
+    def _take(self, rows: Rows) -> None:
+        first = firsts(rows.keys)
+        fresh = rows.of(first[~among(rows.keys[first], self.keys)])
         if len(fresh.keys):
             self._append(fresh)
             self._choose(np.argsort(self.keys))
@@ -196,7 +168,7 @@ class Compared:
                     return
             begin = i
 
-    def _part(self, rows: "Rows", i: int) -> None:
+    def _part(self, rows: Rows, i: int) -> None:
         """One rank says something else than the first one."""
         rank, value = int(rows.rank[i]), float(rows.value[i])
         groups = self.apart.setdefault(int(rows.keys[i]), [])
@@ -219,7 +191,7 @@ class Compared:
     def _thin(self, stride: int) -> None:
         """Keep the steps of a longer stride."""
         self.stride = stride
-        kept = _is_kept(_spread(self.keys), self.stride)
+        kept = is_kept(spread(self.keys), self.stride)
         self._choose(kept)
         alive = {*self.keys.tolist()}
         self.apart = {key: groups for key, groups in self.apart.items() if key in alive}
@@ -249,37 +221,6 @@ class Compared:
         }
         places = {name: dict(state[name]) for name in ("streams", "last")}
         return cls(**{**state, **columns, **places, "apart": apart})
-
-
-def _spread(keys: Ints) -> Ints:
-    """Numbers whose last bits are as good as drawn at random."""
-    spread: Ints = (keys * _SPREAD) >> 40
-    return spread
-
-
-def _firsts(keys: Ints) -> Ints:
-    """Where each key stands first."""
-    order: Ints = np.argsort(keys, kind="stable")
-    first: Ints = order[np.diff(keys[order], prepend=-1) != 0]
-    return first
-
-
-def _among(keys: Ints, known: Ints) -> npt.NDArray[np.bool_]:
-    """Which keys are known; those are in order."""
-    at = np.searchsorted(known, keys)
-    found: npt.NDArray[np.bool_] = np.append(known, -1)[at] == keys
-    return found
-
-
-def step_of(key: int) -> int:
-    """The step of a key."""
-    return key & _STEPS
-
-
-def _is_kept(spread: Ints, stride: int) -> npt.NDArray[np.bool_]:
-    """Which steps are kept: of every stride those that were of the one before, half of them."""
-    kept: npt.NDArray[np.bool_] = (spread & (stride - 1)) == 0
-    return kept
 
 
 def _is_near(one: float, other: float) -> bool:
