@@ -26,7 +26,7 @@ _CHAINED = compiled(
     r"During handling of the above exception|direct cause of the following exception"
 )
 _TYPE = compiled(
-    r"^\W{0,4}(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:\(\w+\))?(?::(?: (?P<message>.*))?|)$"
+    r"^\W{0,4}(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*)(?:\(\w+\))?(?::(?: (?P<message>.*))?|)$"
 )
 _NAMED = compiled(
     r"(Error|Exception|Interrupt|Exit|Failure|Failed|Fault|Timeout|Expired|NotFound|Iteration"
