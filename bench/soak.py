@@ -178,6 +178,13 @@ def kept(folder: Path) -> Counter[int]:
     return Counter({row["step"]: row["n"] for row in json.loads(told.stdout)})
 
 
+def _stretches(numbers: set[int]) -> list[str]:
+    """Numbers that follow each other as first-last."""
+    ends = sorted(n for n in numbers if n + 1 not in numbers)
+    firsts = sorted(n for n in numbers if n - 1 not in numbers)
+    return [f"{first}-{last}" for first, last in zip(firsts, ends, strict=True)]
+
+
 def main() -> int:
     """1 where a line was lost or doubled that anyone could have read."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -201,7 +208,7 @@ def main() -> int:
                 f"{len(writer.raced & set(found))} were read in time", flush=True,
             )  # fmt: skip
             if lost:
-                print(f"  lost: {sorted(lost)[:20]}")
+                print(f"  lost: {', '.join(_stretches(lost)[:20])}", flush=True)
             bad += len(lost) + doubled
     return int(bad > 0)
 

@@ -20,6 +20,7 @@ from runwatch.target import SERVICES, Kind, Target
 from runwatch.vitals import Gpu
 
 SOON = 0.05  # seconds between looks for what the source has not found yet
+_AWAY = (Kind.SLURM, *SERVICES)  # runs on machines that we do not see
 GLANCE = 0.5  # seconds that one look at the GPUs may take
 
 
@@ -32,10 +33,15 @@ class Attendance:
         self.body = _body(target, touch=touch)
         self.gpu: Gpu | None = None
         self.measured: deque[Chunk] = deque()
+        self._gauged = target.kind in _AWAY
 
     @property
     def looked(self) -> bool:
-        """Whether the process was looked for, be it there or not."""
+        """Whether process and GPUs were looked for, be they there or not."""
+        return self._gauged and self._searched
+
+    @property
+    def _searched(self) -> bool:
         return self.body is None or self.body.looked
 
     async def glance(self) -> None:
@@ -69,19 +75,17 @@ class Attendance:
 
     async def _gauge(self, source: Following, cursors: Mapping[str, Cursor]) -> None:
         """Look at the GPUs of the machine that the run is on, where there are any."""
-        if self.target.kind in (Kind.SLURM, *SERVICES):
-            return  # it runs on others
+        if self.target.kind in _AWAY:
+            return
         look: Look = LocalGpus()
         if self.target.host:
             host = getattr(source, "host", None)
             while not source.streams():
                 await asyncio.sleep(SOON)
-            if host is None:
-                return
-            look = Asked(host.run)
+            look = Asked(host.run) if host is not None else _nothing
         found = await look()
-        self.gpu = total(found) if found else None
-        while found and not self.looked:
+        self.gpu, self._gauged = total(found) if found else None, True
+        while found and not self._searched:
             await asyncio.sleep(SOON)
         gpus = Gpus(look, concerned=self._is_there)
         async for chunk in gpus.chunks(cursors, quiet=FAR):
@@ -96,6 +100,10 @@ class Attendance:
             return True
         process = self.body.look()
         return process is not None and process.alive
+
+
+async def _nothing() -> list[Reading]:
+    return []
 
 
 def total(found: Sequence[Reading]) -> Gpu:

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runwatch.attendance import Attendance
+from runwatch.attendance import SOON, Attendance
 from runwatch.cadence import Cadence
 from runwatch.chunk import Chunk, Cursor
 from runwatch.detect.named import Named
@@ -167,11 +167,13 @@ class Watched:
         if self.target.host:
             yield Noted(str(self.target), self._clock(), f"Connecting to {self.target.account}...")
         pending: asyncio.Future[Chunk | None] | None = None
+        rested = False  # all that was there has been read, as far as the last chunk tells
         try:
             while not (watch := self.watch).over:
                 pending = pending or asyncio.ensure_future(_next(chunks))
-                await asyncio.wait({pending}, timeout=watch.wake if watch.caught_up else QUIET)
-                quiet = self._given_time() or not source.reach.ok
+                soon = SOON if rested else QUIET
+                await asyncio.wait({pending}, timeout=watch.wake if watch.caught_up else soon)
+                quiet = rested or self._given_time() or not source.reach.ok
                 events: list[Event] = []
                 if pending.done():
                     try:
@@ -184,7 +186,7 @@ class Watched:
                             events += self.stop("the source has ended")
                         else:
                             self._take(chunk)
-                            quiet = self._at_end(chunk, source)
+                            quiet = rested = self._at_end(chunk, source)
                 watch = self.watch
                 while self._beside.measured:
                     watch.gauge(self._beside.measured.popleft())

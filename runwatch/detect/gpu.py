@@ -1,6 +1,7 @@
 """GPUs that idle, are slowed down, run hot or fill up while the run works on them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from runwatch.detect.fold import finding
@@ -190,7 +191,8 @@ def _warmth(told: Mapping[str, float]) -> str:
 def _told(kind: str, gpu: str, one: Mapping[str, Any], state: State) -> Finding:
     severity = Severity.MEDIUM if state is State.OPEN and one["weight"] else Severity.LOW
     over = ", then no more" if state is State.RECOVERED else ""
-    return finding(
+    told = finding(
         kind, severity, one["at"], f"GPU {gpu}: {one['words']}{over}", state=state,
         role=Role.SYMPTOM, confidence="medium",
     )  # fmt: skip
+    return replace(told, rank_note="undetermined: the number of a GPU is no rank")

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from os.path import exists
+from shutil import which
 from typing import Any
 
 from runwatch.ingest.gpu_reading import Reading
@@ -10,6 +12,7 @@ from runwatch.ingest.gpu_smi import Asked
 from runwatch.ingest.process_shell import here
 from runwatch.ingest.thread import in_thread
 
+_DRIVER = ("/dev/nvidiactl", "/dev/dxg")  # the second where Linux runs within Windows
 _GIB = 1 << 30
 _MILLI = 1000
 
@@ -19,21 +22,29 @@ class Local:
 
     def __init__(self) -> None:
         self._library: Any = None
-        with suppress(ImportError):
-            library = import_module("pynvml")
-            with suppress(library.NVMLError):
-                library.nvmlInit()
-                self._library = library
-        self._asked = Asked(here)
+        self._asked: Asked | None = None
 
     async def __call__(self) -> list[Reading]:
         """How they are now, none where there are none."""
-        if self._library is None:
-            return await self._asked()
-        return await in_thread(self._now)  # one that is broken may take long to say so
+        if not any(map(exists, _DRIVER)) and which("nvidia-smi") is None:
+            return []  # nothing need be loaded to know that
+        if self._asked is None:
+            found = await in_thread(self._now)  # a GPU that is broken may take long to say so
+            if self._library is not None:
+                return found
+            self._asked = Asked(here)
+        return await self._asked()
 
     def _now(self) -> list[Reading]:
+        if self._library is None:
+            with suppress(ImportError):
+                library = import_module("pynvml")
+                with suppress(library.NVMLError):
+                    library.nvmlInit()
+                    self._library = library
         nvml, found = self._library, []
+        if nvml is None:
+            return []
         with suppress(nvml.NVMLError):
             for at in range(nvml.nvmlDeviceGetCount()):
                 with suppress(nvml.NVMLError):

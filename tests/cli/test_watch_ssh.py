@@ -100,7 +100,7 @@ def test_the_gpus_there_are_told_with_each_report_and_judged(
             tmp_path, *steps(1, 50), {"wait": str(cue)}, *steps(51, 100), "Training finished"
         ) as watcher,
     ):
-        told = watcher.until(lambda event: event["event"] == "progress" and event["gpu"])["gpu"]
+        told = watcher.until(progress(1))["gpu"]
         assert (93, 2) == (told["utilisation"], told["count"])
         assert (2 * 18.2, 2 * 23.99) == (told["used"] / 2**30, told["total"] / 2**30)
         found = next((one for one in watcher.events if one.get("kind") == "gpu_hardware"), None)

@@ -67,6 +67,7 @@ def test_every_finding_cites_a_line_of_its_gpu(looks: list[Look]) -> None:
     for one in found(looks):
         assert f"GPU {json.loads(lines[one.line - 1])['gpu']}: " in one.message
         assert (STREAM.name, None) == (one.stream, one.rank)
+        assert "undetermined: the number of a GPU is no rank" == one.rank_note
         assert one.advice
         assert one.time is not None
 
