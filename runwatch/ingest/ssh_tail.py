@@ -70,19 +70,33 @@ class Asking:
     async def _begin(self, tail: RemoteTail, look: Look) -> None:
         cursor = tail.cursor
         part = part_of(tail.path, cursor) if cursor is not None else None
-        if part is not None:
-            found = await self._again(tail, part)
-            if found is not None:
-                tail.part, tail.more = found, True
-                tail.left = 0.0 if found.path == tail.path else self._clock()
-                return
-            await self._anew(tail, cursor.at if cursor else 0.0)
+        if part is None:
+            await self._enter(tail, tail.path, fresh=True)
             return
-        await self._enter(tail, tail.path, fresh=True)
+        around = await self._around(tail)
+        if around is None:
+            return
+        found = await self._again(tail, part, around)
+        if found is None:
+            await self._anew(tail, cursor.at if cursor else 0.0, around)
+            return
+        tail.part, tail.more = found, True
+        tail.left = 0.0 if found.path == tail.path else self._clock()
 
-    async def _anew(self, tail: RemoteTail, at: float) -> None:
+    async def _around(self, tail: RemoteTail) -> dict[str, Look] | None:
+        """What lies beside a log, and itself; None where files are being renamed in this moment:
+        one that moves on while all are looked at is seen twice or not at all."""
+        script = f"{beside(tail.path, self._stat)}; {self._stat} {quote(tail.path)}"
+        seen = []
+        for _ in range(2):
+            around = looks(await self._shell.ask(script))
+            names = [tail.path, *tail.folder_copies(list(around))]
+            paths = [joined(tail.path, name) for name in names]
+            seen.append({p: (around[p].device, around[p].inode) for p in paths if p in around})
+        return around if seen[0] == seen[1] else None
+
+    async def _anew(self, tail: RemoteTail, at: float, around: Mapping[str, Look]) -> None:
         """The file that was read is gone: go on with what was written since."""
-        around = looks(await self._shell.ask(beside(tail.path, self._stat)))
         path = self._since(tail, around, lambda look: 0 < at < look.at)
         what = "another file than before; reading it from its start"
         if path != tail.path:
@@ -98,10 +112,8 @@ class Asking:
         copies = [joined(tail.path, name) for name in tail.folder_copies(list(around))]
         return next((path for path in copies if later(around[path])), tail.path)
 
-    async def _again(self, tail: RemoteTail, part: Part) -> Part | None:
+    async def _again(self, tail: RemoteTail, part: Part, around: Mapping[str, Look]) -> Part | None:
         """Where the file of a part lies now: under its name, renamed, or copied and truncated."""
-        around = looks(await self._shell.ask(beside(tail.path, self._stat)))
-        around |= looks(await self._shell.ask(f"{self._stat} {quote(tail.path)}"))
         copies = [joined(tail.path, name) for name in tail.folder_copies(list(around))]
         same = [path for path, look in around.items() if part.is_at(look)]
         for path in dict.fromkeys([*same, *reversed(copies)]):
@@ -225,9 +237,14 @@ class Asking:
 
     async def _start_over(self, tail: RemoteTail, part: Part, head: Head) -> None:
         """Truncated: first what a rotated copy still has of it, then from 0."""
+        copy = None
+        if part.path == tail.path:
+            around = await self._around(tail)
+            if around is None:
+                return  # the next look finds it truncated, too
+            gone = Part(part.path, -1, -1, part.head, part.offset)
+            copy = await self._again(tail, gone, around)
         self._tell(f"{tail.stream.name} was truncated; reading it from its start")
-        gone = Part(part.path, -1, -1, part.head, part.offset)
-        copy = await self._again(tail, gone) if part.path == tail.path else None
         tail.more = True
         tail.former.pop((part.device, part.inode), None)
         if copy is not None and copy.path != tail.path:

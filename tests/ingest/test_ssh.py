@@ -153,6 +153,69 @@ def test_rotations_while_nobody_looked_lose_nothing(server: Server, log: Path) -
     asyncio.run(follow())
 
 
+MOVES = """\
+#!/bin/sh
+# stat, but that the copies move on in the middle of a look at all of them.
+case "$*" in
+    *train.log.9*)
+        if [ -e MOVES ]; then
+            rm MOVES
+            format=$3; shift 3
+            for path; do
+                case "$path" in *train.log.9) mv FOLDER/train.log.9 FOLDER/train.log.10 ;; esac
+                STAT -L -c "$format" "$path"
+            done
+            exit
+        fi ;;
+esac
+exec STAT "$@"
+"""
+
+
+@pytest.mark.parametrize("truncated", [False, True])
+def test_a_copy_that_moves_on_while_it_is_looked_for_is_not_lost(
+    tmp_path: Path, truncated: bool
+) -> None:
+    """One that was seen under neither of its two names is there all the same."""
+    stat = shutil.which("stat")
+    if stat is None or b"GNU" not in subprocess.check_output([stat, "--version"]):
+        pytest.skip("no stat of GNU here")
+    (tmp_path / "server").mkdir()
+    log, moves, programs = tmp_path / "train.log", tmp_path / "moves", tmp_path / "programs"
+    programs.mkdir()
+    words = {"MOVES": str(moves), "FOLDER": str(tmp_path), "STAT": stat}
+    script = MOVES
+    for word, meant in words.items():
+        script = script.replace(word, meant)
+    (programs / "stat").write_text(script)
+    (programs / "stat").chmod(0o755)
+    server = Server(tmp_path / "server", PATH=f"{programs}:{os.environ['PATH']}")
+    log.write_bytes(b"step 1 of a long log\n")
+    clock = Clock()
+
+    async def follow() -> None:
+        async with Reader(source(server, log)) as reader:
+            await reader.text("train.log", b"step 1 of a long log\n")
+        add(log, b"step 2\n")
+        if truncated:
+            shutil.copy(log, log.with_name("train.log.9"))
+        else:
+            log.rename(log.with_name("train.log.9"))
+        log.write_bytes(b"step 3\n")
+        moves.touch()
+        async with Reader(source(server, log, clock), reader.cursors) as second:
+            await second.until(lambda: not moves.exists())
+            await second.text("train.log", b"step 2\n")
+            clock.now += 3
+            await second.text("train.log", b"step 2\nstep 3\n")
+
+    server.start()
+    try:
+        asyncio.run(follow())
+    finally:
+        server.kill()
+
+
 def test_a_log_whose_own_file_is_gone_goes_on_with_what_was_written_since(
     server: Server, log: Path
 ) -> None:
