@@ -1,6 +1,7 @@
 """Runs that are started again and again, and fail each time where they failed before."""
 
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from runwatch.detect.culprit import culprit
 from runwatch.detect.episode import Episode, key
@@ -22,12 +23,14 @@ _SURVIVED = (
 
 def looping(episode: Episode, streams: list[Sightings]) -> list[Finding]:
     """The crash loop that a run is in, told of its clearest fault; [] where it is in none."""
-    found = [
+    found: list[tuple[list[Incident], int]] = [
         loop
         for stream in streams
         for kept in stream.incidents.kept.values()
         if _is_fatal(kept[0].first) and (loop := _loop(kept, stream)) is not None
     ]
+    if (across := _across(streams)) is not None:
+        found.append(across)
     if not found:
         return []
     incidents, tries = min(found, key=lambda loop: _order(loop[0][0].first))
@@ -64,6 +67,28 @@ def _loop(kept: list[Incident], stream: Sightings) -> tuple[list[Incident], int]
     return same, len(attempts)
 
 
+def _across(streams: list[Sightings]) -> tuple[list[Incident], int] | None:
+    """The same of attempts that wrote a log each: each begins when the one before has ended."""
+    tried = sorted((s for s in streams if s.began), key=lambda s: s.began)
+    if any(later.began < one.clock for one, later in pairwise(tried)):
+        return None
+    same: list[Incident] = []
+    far = -1
+    for stream in tried:
+        if (further := stream.progress.far) > far:
+            same, far = [], further
+        failed = [
+            kept[-1] for kept in stream.incidents.kept.values()
+            if _is_fatal(kept[-1].first) and stream.progress.advances - kept[-1].last_at < ENOUGH
+        ]  # fmt: skip
+        if failed:
+            last = min(failed, key=lambda incident: _order(incident.first))
+            alike = not same or same[-1].first.signature == last.first.signature
+            same = [*same, last] if alike else [last]
+    over = any(s.progress.far > far for s in streams)  # in a log that tells no time of its own
+    return (same, len(same)) if len(same) >= TRIES and not over else None
+
+
 def _ended(incident: Incident, stream: Sightings) -> bool:
     """Whether an attempt ended with it: none of its own steps came behind it."""
     course, restarts = stream.progress, stream.restarts
@@ -88,7 +113,8 @@ def _told(
     rank, note = culprit(first, streams)
     return Finding(
         kind="crash_loop", severity=rule("crash_loop").severity, stream=first.first.stream,
-        line=first.first.line, last_line=last.last_line, step=first.first.step,
+        line=first.first.line, step=first.first.step,
+        last_line=(last if last.first.stream == first.first.stream else first).last_line,
         message=f"{tries} attempts failed alike ({rule(first.first.kind).title.lower()}) {where}",
         role=Role.SYMPTOM if over else Role.ROOT, state=State.TERMINAL if over else State.OPEN,
         rank=rank, rank_note=note, time=time, advice=rule("crash_loop").advice,

@@ -35,7 +35,8 @@ _SOFT = 48
 # Roles that an exception on the same line outweighs.
 _QUIET = ("closing", "phase")
 _PLAIN = (
-    "stream", "rank", "clock", "last_line", "world", "epochs", "several", "spawned", "restarts",
+    "stream", "rank", "clock", "began", "last_line", "world", "epochs", "several", "spawned",
+    "restarts",
 )  # fmt: skip
 KEPT_RESTARTS = 4096
 NEAR = 8  # lines within which "saving checkpoint" still explains an exception
@@ -56,6 +57,7 @@ class Sightings:
     closing: Hit | None = None
     phase: Hit | None = None
     clock: int = 0
+    began: int = 0  # the first time that the stream shows, 0 where it shows none
     last_line: int = 0
     world: int | None = None
     epochs: int | None = None
@@ -69,6 +71,7 @@ class Sightings:
         advances = self.progress.feed(batch)
         for note in notes(batch.lines):
             self.clock = max(self.clock, note.time or 0)
+            self.began = self.began or note.time or 0
             note.at, note.clock = advances.until(note.line), self.clock
             note.far = advances.far(note.line)
             self._note(note)

@@ -2,9 +2,11 @@
 
 import pytest
 
+from runwatch.chunk import Stream
+from runwatch.detect.faults import Detector
 from runwatch.detect.loop import TRIES
 from runwatch.finding import Finding
-from tests.detect.text.feeder import seen, verdict
+from tests.detect.text.feeder import batches, seen, verdict
 from tests.detect.text.stories import TRACEBACK, steps
 
 BAD = TRACEBACK + "ValueError: bad sample 77\n"
@@ -82,3 +84,29 @@ def test_of_several_faults_the_clearest_is_told() -> None:
 def test_what_goes_on_is_in_no_loop(log: str) -> None:
     """Progress of any kind, a program that copes by itself, or complains and goes on."""
     assert loops(log) == []
+
+
+def logs_of(attempts: list[str], apart: int) -> list[Finding]:
+    """The crash loops of attempts with a log each, whose lines lie so many minutes after those of
+    the one before; a line takes a second."""
+    detector = Detector()
+    for i, log in enumerate(attempts):
+        begin = 36_000 + 60 * i * apart
+        seconds = [divmod(begin + k, 60) for k in range(log.count("\n"))]
+        stamps = [f"2026-03-02 {m // 60:02d}:{m % 60:02d}:{s:02d} " for m, s in seconds]
+        stamped = "".join(map(str.__add__, stamps, log.splitlines(True)))
+        for batch in batches(stamped, stream=Stream(f"slurm-{70 + i}.out")):
+            detector.feed(batch)
+    return [found for found in detector.findings() if found.kind == "crash_loop"]
+
+
+def test_attempts_with_a_log_each() -> None:
+    """Told where one follows the other, not of ranks that fail at the same time; and not where one
+    came further, or failed otherwise."""
+    [loop] = logs_of([steps(90, 101) + BAD] * 3, 10)
+    assert ("slurm-70.out", 17, 17, 100) == (loop.stream, loop.line, loop.last_line, loop.step)
+    assert logs_of([steps(90, 101) + BAD] * 3, 0) == []
+    assert logs_of([steps(90, 101 + i) + BAD for i in range(3)], 10) == []
+    other = BAD.replace("ValueError", "KeyError")
+    assert logs_of([steps(90, 101) + one for one in (BAD, other, BAD)], 10) == []
+    assert logs_of([steps(90, 101) + BAD] * 3 + [steps(90, 120)], 10) == []
