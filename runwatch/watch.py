@@ -4,19 +4,19 @@ The clocks are passed in, so every path can be walked in a test without sleeping
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from runwatch.artifact import artifact
 from runwatch.cadence import Cadence, Glance
 from runwatch.chunk import Chunk
 from runwatch.cloud import CloudJob
 from runwatch.errors import StoreError
-from runwatch.event import Began, Ended, Event, Found, Noted, Progressed, Turned
+from runwatch.event import Began, Event, Found, Noted, Progressed, Turned
 from runwatch.evidence import evident
 from runwatch.finding import Finding, Role
 from runwatch.judgement import GOES_ON, OPEN, Ending, TerminalState
+from runwatch.last_word import last_word
 from runwatch.pace import Pace
 from runwatch.pipeline import Analysis
 from runwatch.pulse import Pulse
@@ -172,10 +172,9 @@ class Watch:
 
     def tick(self) -> list[Event]:
         """Everything that is due now; before the baseline, words about the source."""
-        events = [] if self.over else self._noted()
+        now, events = self.steady(), [] if self.over else self._noted()
         if self.over or not self.caught_up:
             return events
-        now = self.steady()
         looking = now - self._looked >= LOOK
         if looking:
             self._looked = now
@@ -232,8 +231,8 @@ class Watch:
     def _found(self, finding: Finding, change: str) -> Found:
         """The finding with the line that it rests on and the last checkpoint before it."""
         (finding,) = evident([finding], self.recent.cite)
-        last = self.analysis.checkpoints.last(finding.step)
-        return Found(self.target, self.clock(), finding, change, str(last or ""))
+        last = str(self.analysis.checkpoints.last(finding.step) or "")
+        return Found(self.target, self.clock(), finding, change, last)
 
     def _report(self, now: float, *, first: bool = False) -> Progressed:
         """One report, and when the next is due. What was read is stored with it."""
@@ -256,9 +255,8 @@ class Watch:
             pulse.speed(metrics.get("throughput")),
             pulse.eta(outline.last_step, outline.total_steps) if running else None,
             self.gpu() if self.gpu else None, left, left, losses=tuple(pulse.losses),
-            ranks=pulse.ranks(now),
-            standing=self.standing.open, lines=self.analysis.account.lines,
-            checkpoint=last.path if last else "", cloud=self.cloud,
+            ranks=pulse.ranks(now), standing=self.standing.open, cloud=self.cloud,
+            lines=self.analysis.account.lines, checkpoint=last.path if last else "",
         )  # fmt: skip
 
     def _now(self) -> Glance:
@@ -276,8 +274,7 @@ class Watch:
             return "unreachable, state unknown"
         if self.cloud is not None:
             return self.cloud.state
-        process = self.treatment.process
-        run = str(self._ending.state)
+        process, run = self.treatment.process, str(self._ending.state)
         return run if process is None or process.alive else f"{run}, process {process.state}"
 
     def _lost(self, error: StoreError) -> None:
@@ -288,20 +285,16 @@ class Watch:
         """The final word; `why` may be an error's. Afterwards nothing more comes."""
         if self.over:
             return []
-        self.over, why = True, redact(why)
+        self.over, why, closed = True, redact(why), bool(self._closed)
         left = list(self.treatment.doing.leave())
-        ended = partial(
-            self.treatment.ended, unreachable=self.unreachable, closed=bool(self._closed)
-        )
+        ended = partial(self.treatment.ended, unreachable=self.unreachable, closed=closed)
         summary = self.analysis.finish(cite=self.recent.cite, ending=ended)
         for finding in summary.findings:
             self.standing.add(finding)
-        told = summary.as_dict() | ({"job": asdict(self.cloud)} if self.cloud else {})
         commands = [f"runwatch show {self.run}"] if self.analysis.stored else []
-        document = artifact(
-            told, list(self.standing.seen.values()), target_type=self.target_type,
-            began=self.began, ended=self.clock(), why=why,
-            commands=[*proposals(self.treatment.proposed), *commands],
+        word = last_word(
+            self.target, summary, list(self.standing.seen.values()), target_type=self.target_type,
+            began=self.began, at=self.clock(), why=why, unreachable=bool(self.unreachable),
+            commands=[*proposals(self.treatment.proposed), *commands], cloud=self.cloud,
         )  # fmt: skip
-        ended_now = Ended(self.target, self.clock(), told, document, why, bool(self.unreachable))
-        return [*left, *self._noted(), ended_now]
+        return [*left, *self._noted(), word]
