@@ -13,6 +13,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from runwatch.errors import InputError, RunwatchError, UsageError
 
@@ -26,6 +27,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; the console script passes it to the shell."""
     if sys.stdout is None:  # closed by the shell (`>&-`): nothing can be written to this one
         sys.stdout = open(os.devnull)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     gc.set_threshold(_FEW_CYCLES)
     try:
         code = _run(list(sys.argv[1:] if words is None else words))
@@ -36,7 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         _hear_no_more()
-        print("interrupted", file=sys.stderr)
+        _tell("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         drop_stdout()
@@ -68,9 +71,15 @@ def complain(error: RunwatchError, about: str = "") -> None:
     from runwatch.redact import redact
 
     message = f"{about}: {error}" if about and about not in str(error) else str(error)
-    print(f"{paint('error:', 'red', sys.stderr)} {clean(redact(message))}", file=sys.stderr)
+    _tell(f"{paint('error:', 'red', sys.stderr)} {clean(redact(message))}")
     if error.hint:
-        print(f"{paint('hint:', 'cyan', sys.stderr)} {clean(redact(error.hint))}", file=sys.stderr)
+        _tell(f"{paint('hint:', 'cyan', sys.stderr)} {clean(redact(error.hint))}")
+
+
+def _tell(text: str) -> None:
+    """Print to stderr. Where that cannot be written, the exit code tells all the same."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
 
 
 def _run(words: list[str]) -> int:

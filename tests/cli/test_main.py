@@ -175,3 +175,10 @@ def test_an_answer_that_cannot_be_written_is_one_error(words: str, where: str) -
     assert done.returncode == 2
     assert done.stderr.startswith("error: cannot write: ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", ">&- 2>&-"])
+def test_an_error_that_nobody_can_read_has_its_code_all_the_same(where: str) -> None:
+    """That of a stop would make a script end a healthy run."""
+    command = f'"{sys.executable}" -m runwatch scan nowhere.log {where}'
+    assert subprocess.run(["sh", "-c", command], cwd=ROOT, check=False).returncode == 2
