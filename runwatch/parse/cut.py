@@ -26,13 +26,15 @@ class Spans(NamedTuple):
 
 @dataclass(slots=True)
 class Cut:
-    """One stream: the unfinished text, the bytes that it stands for, the lines before it."""
+    """One stream: the unfinished text, the bytes that it stands for, the lines before it, and
+    whether texts of the line that it is in were read."""
 
     tail: bytes = b""
     length: int = 0
     lines: int = 0
     offset: int = 0
     identity: str = ""
+    begun: bool = False
 
     def feed(self, chunk: Chunk) -> Iterator[tuple[int, str]]:
         """The finished texts of the next bytes with their line numbers; `lines` grows meanwhile."""
@@ -40,7 +42,7 @@ class Cut:
         end = _last_end(data, len(data))
         text = (self.tail + data[:end]).decode("utf-8", "replace") if end else ""
         if end:
-            self.tail, self.length = b"", 0
+            self.tail, self.length, self.begun = b"", 0, data[end - 1 : end] == b"\r"
         self.length += len(data) - end
         if len(self.tail) < _MAX_TAIL:
             self.tail += data[end : end + _MAX_TAIL - len(self.tail)]
@@ -62,25 +64,27 @@ class Cut:
         last = max(first, _last_end(data, max(first, len(data) - room)))
         view = memoryview(data)
         spans = Spans(self.tail + data[:first], view[first:last], view[last:end])
-        self.tail, self.length = b"", 0
+        self.tail, self.length, self.begun = b"", 0, data[end - 1 : end] == b"\r"
         self.offset = chunk.offset + len(chunk.data) - (len(data) - end)
         return spans, replace(chunk, data=data[end:], offset=self.offset)
 
     def _joins(self, chunk: Chunk) -> bytes:
         """The next bytes without a mark in front; what they do not continue is gone."""
         if chunk.data and chunk.offset != self.offset + self.length:
-            self.tail, self.length = b"", 0
+            self.tail, self.length, self.begun = b"", 0, False
         self.identity = chunk.identity or self.identity
         if chunk.offset == 0 and not self.length:
             return chunk.data.removeprefix(_MARK)
         return chunk.data
 
     def give_up(self) -> Iterator[tuple[int, str]]:
-        """The unfinished text, at the true end of the input."""
-        if self.tail:
+        """The unfinished text, at the true end of the input; a line whose last redraw is finished
+        has none, and is a line."""
+        if self.tail or self.begun:
             self.lines += 1
+        if self.tail:
             yield self.lines, self.tail.decode("utf-8", "replace")
-        self.tail, self.length = b"", 0
+        self.tail, self.length, self.begun = b"", 0, False
 
     @property
     def cursor(self) -> Cursor:
@@ -89,7 +93,10 @@ class Cut:
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from; the unfinished text is read again."""
-        return {"lines": self.lines, "offset": self.offset, "identity": self.identity}
+        return {
+            "lines": self.lines, "offset": self.offset, "identity": self.identity,
+            "begun": self.begun,
+        }  # fmt: skip
 
 
 def _last_end(data: bytes, limit: int) -> int:

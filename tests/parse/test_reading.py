@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from runwatch.chunk import Chunk
+from runwatch.chunk import Chunk, Stream
 from runwatch.parse import Parser
 from runwatch.parse.clean import MAX_TEXT
 from tests.parse.reading import RUN, points, said
@@ -180,3 +180,22 @@ def test_duplicate_keys() -> None:
     """In JSON the last wins; in a text line both stand."""
     assert [(1, "loss", 1.0)] == said('{"step": 1, "loss": 2.0, "loss": 1.0}\n')
     assert [(1, "loss", 2.0), (1, "loss", 1.0)] == said("step: 1 loss: 2.0 loss: 1.0\n")
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_a_line_that_ends_with_a_redraw_is_a_line(replay: bool) -> None:
+    """A bar whose process was killed has no line end, wherever one went on reading it."""
+    stream, data = Stream("bar.log"), b"step 1 loss 2.0\rstep 2 loss 1.0\r"
+    parser = Parser(replay=replay)
+    parser.feed(Chunk(stream, data, 0))
+    state = parser.state()
+    for one in (parser, Parser(replay=replay)):
+        if one is not parser:
+            one.restore(state)
+        last = one.finish(stream)
+        assert (last.first_line, last.last_line, one.account.lines) == (1, 1, 1)
+    parser = Parser(replay=replay)
+    parser.restore(state)
+    parser.feed(Chunk(stream, b"\n", len(data)))
+    parser.finish(stream)
+    assert parser.account.lines == 1
