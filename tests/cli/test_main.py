@@ -167,7 +167,9 @@ def test_completion_knows_the_options(shell: str) -> None:
 
 
 @pytest.mark.parametrize("where", [">/dev/full", ">&-"])
-@pytest.mark.parametrize("words", ["scan examples/eight-ranks --no-store", "explain", "--help"])
+@pytest.mark.parametrize(
+    "words", ["scan examples/eight-ranks --no-store", "explain", "--help", "runs --help"]
+)
 def test_an_answer_that_cannot_be_written_is_one_error(words: str, where: str) -> None:
     """A full disk or a closed output says nothing of the run: code 2, never that of a stop."""
     command = f'"{sys.executable}" -m runwatch {words} {where}'

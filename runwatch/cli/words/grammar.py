@@ -30,6 +30,10 @@ class Grammar(argparse.ArgumentParser):
         """Never returns: raises UsageError."""
         raise UsageError(message, hint=f"`{self.prog} --help` shows what it takes")
 
+    def print_help(self, file: Any = None) -> None:
+        """As in argparse, but a full disk or a closed output is an OSError."""
+        print(self.format_help(), end="", file=file, flush=True)
+
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As in argparse, but an unknown option names its closest relative."""
         # Unknown options first: an option misspelt may be why a required word is missing.
