@@ -31,7 +31,8 @@ from runwatch.telemetry import Telemetry
 if TYPE_CHECKING:
     from runwatch.store import Store
 
-_FLUSH_POINTS = 1_000_000
+_MOST_PENDING = 1_000_000  # points that wait to be stored; a line of note takes the room of ten
+_LINE_IN_POINTS = 10
 _MAX_LINES = 2_000  # lines of note that are stored of one stream
 
 
@@ -70,7 +71,7 @@ class Analysis:
         self._copies = Copies()
         self._fresh = state is None
         self._pending: list[Batch] = []
-        self._pending_points = 0
+        self._room_taken = 0
         self._kept: list[dict[str, Any]] = []  # actions, as they were stored last
         if state is not None:
             self._restore(state)
@@ -88,7 +89,7 @@ class Analysis:
         """
         name = chunk.stream.name
         over = chunk.data and self._ends.get(name, chunk.offset) != chunk.offset
-        if over or self._pending_points >= _FLUSH_POINTS:
+        if over or self._room_taken >= _MOST_PENDING:
             self.flush()  # rows of an unfinished line belong to the text that is gone
         self._streams[name] = chunk.stream
         if chunk.data:
@@ -99,8 +100,7 @@ class Analysis:
         """What a machine of the run tells of itself, kept and judged beside the logs."""
         batch = self._telemetry.take(chunk)
         if self._store is not None:
-            self._pending.append(batch)
-            self._pending_points += len(batch.points)
+            self._enqueue(batch)
         return batch
 
     def tick(self, now: float, patience: float, *, lives: bool, three: float = 0.0) -> bool:
@@ -192,9 +192,13 @@ class Analysis:
             else:
                 detector.feed(judged, columns)
         if self._store is not None:
-            self._pending.append(self._worth_keeping(batch))
-            self._pending_points += len(batch.points)
+            self._enqueue(self._worth_keeping(batch))
         return batch
+
+    def _enqueue(self, batch: Batch) -> None:
+        """Let a batch wait to be stored."""
+        self._pending.append(batch)
+        self._room_taken += len(batch.points) + _LINE_IN_POINTS * len(batch.lines)
 
     def _worth_keeping(self, batch: Batch) -> Batch:
         """The batch with no more lines of note than are stored of one stream."""
@@ -228,7 +232,7 @@ class Analysis:
                 raise
             self._store = None
             self.lost(error)
-        self._fresh, self._pending, self._pending_points = False, [], 0
+        self._fresh, self._pending, self._room_taken = False, [], 0
         self._kept = deepcopy(self.actions)
 
     def _ranked(self, finding: Finding) -> Finding:

@@ -5,6 +5,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from runwatch import pipeline
 from runwatch.chunk import Chunk, Stream
 from runwatch.detect.named import chosen, known
 from runwatch.parse.knowledge import builtin
@@ -142,3 +145,19 @@ def test_what_is_stored_already_is_not_stored_again(tmp_path: Path) -> None:
     analysis.actions[0]["outcome"] = "started as process 7; went on past step 30"
     assert stores()
     assert not stores()
+
+
+def test_lines_of_note_do_not_wait_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of thousands of ranks may write them, and hardly a number."""
+    monkeypatch.setattr(pipeline, "_MOST_PENDING", 1_000)
+    store = Store(tmp_path / "history.duckdb")
+    analysis = Analysis(
+        "r", "logs", store=store, clock=lambda: datetime.fromtimestamp(1.7e9, UTC),
+        knowledge=builtin(),
+    )  # fmt: skip
+    for name in ("rank_0.log", "rank_1.log"):
+        analysis.take(Chunk(Stream(name), b"WARNING: this node is slow\n" * 100, 0))
+    found = store.query("SELECT count(*) AS n FROM lines WHERE stream = 'rank_0.log'")
+    assert found.to_pylist() == [{"n": 100}]

@@ -33,7 +33,7 @@ class Failing(Store):
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Four ranks, the last line of each unfinished, stored after every other one."""
-    monkeypatch.setattr(pipeline, "_FLUSH_POINTS", 60)
+    monkeypatch.setattr(pipeline, "_MOST_PENDING", 60)
     place = tmp_path / "logs"
     place.mkdir()
     for rank in range(4):
