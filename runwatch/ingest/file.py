@@ -17,6 +17,8 @@ from runwatch.ingest.source import CHUNK_SIZE, Skipped, Source
 from runwatch.ingest.text import is_plain, texts
 from runwatch.target import Target
 
+NOTHING_READ = "nothing of it could be read"
+
 
 def open_target(target: Target) -> Source:
     """One named file: a run of one stream, whatever its name ends in.
@@ -40,7 +42,8 @@ def open_target(target: Target) -> Source:
     except OSError as error:
         raise unreadable(path, error) from error
     except InputError as error:
-        raise InputError(f"{printable(path)}: {error}", hint=error.hint) from error
+        hint = error.hint or NOTHING_READ
+        raise InputError(f"{printable(path)}: {error}", hint=hint) from error
     if why:
         raise InputError(f"{printable(path)} looks binary ({why})", hint="name its text log")
     around = "/".join(os.path.abspath(path).split("/")[-3:])
@@ -142,7 +145,7 @@ class Files:
 
     def _give_up(self, stream: Stream, reason: str, read: int) -> None:
         if not read and len(self._files) == 1:
-            raise InputError(f"{stream.name}: {reason}", hint="nothing of it could be read")
+            raise InputError(f"{stream.name}: {reason}", hint=NOTHING_READ)
         self.skipped.append(Skipped(stream.name, reason, read))
 
 

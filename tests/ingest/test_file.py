@@ -235,8 +235,9 @@ def test_a_broken_file_of_which_nothing_can_be_read_is_an_error(tmp_path: Path) 
     """Nothing readable is not an empty log."""
     path = tmp_path / "train.log.gz"
     path.write_bytes(gzip.compress(log(10))[:9])
-    with pytest.raises(InputError, match="its gzip data ends too early"):
+    with pytest.raises(InputError, match="its gzip data ends too early") as broken:
         source_of(path)
+    assert broken.value.hint == "nothing of it could be read"
     path.write_bytes(b"\x1f\x8b" + b"\xff" * 50)
     with pytest.raises(InputError, match="its gzip data is broken near byte 0"):
         source_of(path)
