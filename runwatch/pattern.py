@@ -25,7 +25,9 @@ def compiled(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     key = pattern, int(flags)
     parts = _kept().get(key)
     if parts is not None:
-        with suppress(AttributeError, TypeError, ValueError, RuntimeError):
+        with suppress(
+            AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RuntimeError
+        ):
             return _restored(pattern, parts)
     with suppress(ImportError, AttributeError, TypeError, RuntimeError):
         parts = _parts(pattern, int(flags))
