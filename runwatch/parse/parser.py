@@ -15,8 +15,8 @@ from runwatch.tally import Tally
 if TYPE_CHECKING:
     from runwatch.parse.replay import Replay
 
-# Bytes of a chunk that take as long to read as the compiled path takes to load, and that many read
-# so slowly that it is time to compile it.
+# Bytes that take as long to read as the compiled path takes to load, and that many read so slowly
+# that it is time to compile it; what comes in small pieces, as from a pipe, adds up.
 _WORTH_LOADING, _WORTH_COMPILING = 1 << 17, 1 << 20
 _MOST_THREADS = 8
 
@@ -41,6 +41,7 @@ class Parser(Reader):
             watchwords=watchwords, year=year, knowledge=knowledge, tally=tally, notes=notes
         )
         self._cuts: dict[str, Cut] = {}
+        self._fed = 0  # bytes
         self._threads = threads
         self._may_replay = replay
         self._replay: Replay | None = None
@@ -50,7 +51,8 @@ class Parser(Reader):
         cut = self._cuts.setdefault(chunk.stream.name, Cut(offset=chunk.offset))
         before = cut.lines
         self.account.bytes += len(chunk.data)
-        if self._is_worth_replaying(chunk):
+        self._fed += len(chunk.data)
+        if self._is_worth_replaying():
             chunk = self._replayed(cut, chunk)
         for line, text in cut.feed(chunk):
             self._line(chunk.stream, line, text)
@@ -98,8 +100,8 @@ class Parser(Reader):
 
     # Between the readable path and the compiled one
 
-    def _is_worth_replaying(self, chunk: Chunk) -> bool:
-        size = len(chunk.data)
+    def _is_worth_replaying(self) -> bool:
+        size = self._fed
         if self._replay is not None or self._may_replay is False:
             return self._replay is not None
         if self._may_replay is None and size < _WORTH_LOADING:

@@ -198,7 +198,7 @@ class Reader:
                 if self._trace is not None:
                     self._trace.odd |= drawn  # its names may go on in the next line
                     self._trace.head = (plan.head, plan.spans) if took else self._trace.head
-            if plan.head or not is_rule(message):
+            if plan.bar is None and (plan.head or not is_rule(message)):
                 if self._trace is not None:
                     self._trace.weigh(writer)
                 writer.weigh(NOTHING, message, block)
@@ -207,7 +207,8 @@ class Reader:
         record = fill(plan, tokens.values, shortened(shape))
         if self._trace is not None:
             self._trace.tabular |= bool(plan.row)
-            self._trace.odd |= not counts_whole(plan, tokens.values)
+            silent = plan.bar is not None and not plan.fields
+            self._trace.odd |= not silent and not counts_whole(plan, tokens.values)
         head = writer.table.head
         named = plan.fields and plan.bar is None  # by its first cell: "accuracy | 0.7 | 0.6"
         if plan.row and head and not (named and head[0]):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runwatch.arrow import record_batch
 from runwatch.chunk import Chunk, Stream
+from runwatch.kernels import native
 from runwatch.parse import Parser, stage
 from runwatch.tally import Tally
 from tests.parse.reading import MIXED, RUN, points, rows
@@ -278,3 +279,13 @@ def test_what_is_no_step_teaches_nothing_of_steps(first: str) -> None:
     lines = [f"Epoch {i} [{first}/100] loss=nan" for i in range(4)]
     data = "\n".join([*lines, "Epoch 28 [39081414/100] loss=nan", ""]).encode()
     assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_small_pieces_are_replayed_once_they_add_up() -> None:
+    """A log from a pipe comes in pieces that are not worth it one by one."""
+    data = "".join(f"step={n} loss={n / 7:.4f}\n" for n in range(80_000)).encode()
+    parser, size = Parser(), 1 << 14
+    for at in range(0, len(data), size):
+        parser.feed(Chunk(Stream("pipe"), data[at : at + size], at))
+    assert native.works() == (parser._replay is not None)
+    assert 80_000 == parser.account.points
