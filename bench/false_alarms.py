@@ -185,7 +185,7 @@ def live(values: Floats) -> list[Finding]:
     watching, seen = Detector(), {}
     whole = batch(values, 0)
     for begin in range(0, len(values), 4):
-        feed(watching, replace(whole, points=whole.points.slice(begin, 4)))
+        feed(watching, replace(whole, points=whole.points[begin : begin + 4]))
         seen.update({item.id: item for item in watching.findings()})
     return list(seen.values())
 
@@ -195,7 +195,7 @@ def spells(word: str, values: Floats) -> list[int]:
     watching, seen = Rules(chosen([word])), {}
     whole = batch(values, 0)
     for begin in range(0, len(values), 50):
-        feed(watching, replace(whole, points=whole.points.slice(begin, 50)))
+        feed(watching, replace(whole, points=whole.points[begin : begin + 50]))
         seen.update({item.id: item.step or 0 for item in watching.findings()})
     return sorted(seen.values())
 
