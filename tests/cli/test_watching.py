@@ -382,7 +382,8 @@ def test_a_terminal_that_is_closed_loses_nothing(tmp_path: Path) -> None:
             read_until(b"Step 50/100", ours, seen)
             os.close(ours)
         artifact = tmp_path / "babysit-training.json"
-        assert "interrupted" == json.loads(artifact.read_text())["stopped_because"]
+        why = json.loads(artifact.read_text())["stopped_because"]
+        assert why in ("interrupted", "nobody reads what it tells")  # whichever is seen first
         artifact.unlink()
 
 
