@@ -1,7 +1,9 @@
 """Standard input, or a named pipe: bytes as they come, read once, never to be resumed."""
 
+import fcntl
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from io import BytesIO
 from itertools import chain
 
@@ -13,6 +15,7 @@ from runwatch.ingest.source import CHUNK_SIZE, Skipped
 from runwatch.ingest.text import texts
 from runwatch.target import Target
 
+_ROOM = 1 << 20  # bytes of a pipe that wait for us, so that a piece is worth the work around it
 HINT = "name or pipe in the text log itself"
 
 
@@ -40,6 +43,8 @@ class Pipe:
     def chunks(self, cursors: Mapping[str, Cursor]) -> Iterator[Chunk]:
         """Everything from the first byte; plain text is passed on as soon as it comes."""
         descriptor, offset = self._opened(), 0
+        with suppress(OSError, AttributeError):  # no pipe, a quota, or another system
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _ROOM)
         try:
             for text in self._texts(descriptor):
                 yield Chunk(self._stream, text, offset, position=offset + len(text))
