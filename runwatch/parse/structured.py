@@ -17,6 +17,7 @@ from runwatch.parse.record import MAX_RANK, Point, Record, count, finite, number
 from runwatch.pattern import compiled
 
 _TEXT_KEYS = ("log", "textPayload", "message", "msg", "MESSAGE", "event", "text", "jsonPayload")
+_MOST_MILLISECONDS = 1e14  # since 1970: beyond them is no date of ours
 _TIME_KEYS = ("time", "timestamp", "ts", "@timestamp", "asctime", "datetime", "date", "created")
 _NAME_KEYS = ("name", "metric", "metric_name", "tag", "key")  # beside "value": what it is
 _META = frozenset(
@@ -90,9 +91,9 @@ def _named(value: dict[str, Any]) -> str | None:
 def _placed(value: dict[str, Any], found: _Found) -> dict[str, Any]:
     """DLLogger's `step`: epoch, iteration within it, and finer ones; empty for the whole run."""
     parts = [part for part in value["step"] if _numeric(part)]
-    found.epoch = float(parts[0]) if parts else None
+    found.epoch = _finite(parts[0]) if parts else None
     if len(parts) > 1:
-        found.step, found.step_claim = finite(float(parts[1])), 1
+        found.step, found.step_claim = _finite(parts[1]), 1
     return {key: part for key, part in value.items() if key not in ("step", "elapsedtime")}
 
 
@@ -131,14 +132,12 @@ def _event(
     if isinstance(metadata, dict):
         for name in ("step", "step_num", "samples_count", "epoch_num", "first_epoch_num", "epoch"):
             at = metadata.get(name)
-            if not isinstance(at, (int, float)) or isinstance(at, bool):
-                if name == "step" and isinstance(at, list) and len(at) == 2:
-                    found.epoch, found.step = float(at[0]), float(at[1])
-                continue
-            if "epoch" in name:
-                found.epoch = float(at) if found.epoch is None else found.epoch
+            if name == "step" and isinstance(at, list) and len(at) == 2:
+                found.epoch, found.step = _finite(at[0]), _finite(at[1])
+            elif "epoch" in name:
+                found.epoch = _finite(at) if found.epoch is None else found.epoch
             elif found.step is None:
-                found.step = float(at)
+                found.step = _finite(at)
     inner = value.get("value")
     if isinstance(inner, dict):
         for name, number_ in inner.items():
@@ -146,7 +145,8 @@ def _event(
     else:
         _leaf(key, inner, found, None)
     milliseconds = value.get("time_ms", None if seconds is None else seconds * 1000)
-    time = int(milliseconds * 1000) if isinstance(milliseconds, (int, float)) else None
+    told = _finite(milliseconds)
+    time = int(told * 1000) if told is not None and 0 <= told < _MOST_MILLISECONDS else None
     evidence = Evidence.CLEAR if found.points else Evidence.NONE
     training = not _EVAL.search(key)
     return Unwrapped(
@@ -214,6 +214,14 @@ def _flatten(prefix: str, value: dict[str, Any], found: _Found, names: Names) ->
 
 def _numeric(item: Any) -> bool:
     return isinstance(item, (int, float)) and not isinstance(item, bool)
+
+
+def _finite(item: Any) -> float | None:
+    """A number of an object that has a value of its own; None for all else."""
+    try:
+        return finite(float(item)) if _numeric(item) else None
+    except OverflowError:
+        return None
 
 
 def _leaf(name: str, item: Any, found: _Found, names: Names | None) -> None:

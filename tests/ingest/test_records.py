@@ -324,8 +324,9 @@ def test_damaged_records_of_the_file_are_counted(offline: Path, tmp_path: Path) 
     """A wrong checksum costs one record."""
     (path,) = offline.glob("*.wandb")
     data = bytearray(path.read_bytes())
-    places = [match.start() for match in re.finditer(rb"1\.85", data)]
-    for place in places:  # the loss of one step, in its history and in its summary
+    # The loss of one step, in its history and in its summary; not a time that it may have taken.
+    places = [match.end() - 1 for match in re.finditer(rb"loss\W{1,4}1\.85", data)]
+    for place in places:
         data[place] ^= 1
     broken = tmp_path / "broken.wandb"
     broken.write_bytes(data)

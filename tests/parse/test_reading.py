@@ -199,3 +199,15 @@ def test_a_line_that_ends_with_a_redraw_is_a_line(replay: bool) -> None:
     parser.feed(Chunk(stream, b"\n", len(data)))
     parser.finish(stream)
     assert parser.account.lines == 1
+
+
+@pytest.mark.parametrize(
+    "told", ["Infinity", "NaN", "1e300", "-5", '"x"', "null", "[1]", "1" * 400]
+)
+@pytest.mark.parametrize("step", ["Infinity", '["a", null]', "[1e999, 2]", "{}", "9" * 400])
+def test_an_event_that_tells_no_time_and_no_place_is_read_all_the_same(
+    told: str, step: str
+) -> None:
+    where = f'"time_ms": {told}, "metadata": {{"step": {step}}}'
+    event = f'{{"key": "eval_accuracy", "value": 0.5, {where}}}'
+    assert [(1, "eval_accuracy", 0.5)] == said(f":::MLLOG {event}\n")
