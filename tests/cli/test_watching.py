@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -314,6 +315,13 @@ def test_a_pipe_is_passed_through(tmp_path: Path) -> None:
     assert b"Terminal state:   SUCCEEDED" in done.stderr
 
 
+def _led_by_the_terminal() -> None:
+    """What is done in the new process, so that the terminal's end is its own, even where the tests
+    run behind `nohup`."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 @contextmanager
 def on_a_terminal(
     *words: str, cwd: Path | None = None, code: int = 0, **environment: str
@@ -324,7 +332,7 @@ def on_a_terminal(
     process = subprocess.Popen(
         [sys.executable, "-m", "runwatch", "watch", *words],
         stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=cwd,
-        env={**os.environ, **environment}, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        env={**os.environ, **environment}, preexec_fn=_led_by_the_terminal,
     )  # fmt: skip
     os.close(theirs)
     try:

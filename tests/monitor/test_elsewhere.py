@@ -165,11 +165,12 @@ def test_what_cannot_be_touched_is_told_so() -> None:
     [
         (Target.of_slurm("7"), True), (Target.of_wandb("a/b/c"), True),
         (Target.of_mlflow("0123"), True), (Target.parse("gpu-box:/train.log"), False),
-        (Target.of_pid(7, "gpu-box"), False), (Target.parse("-"), True),
+        (Target.of_pid(7, "gpu-box"), False), (Target.parse("-"), False),
     ], ids=str,
 )  # fmt: skip
 def test_nobody_waits_for_a_process_that_is_not_looked_for(target: Target, looked: bool) -> None:
-    """The first report of a job or of a service comes when it has been read."""
+    """The first report of a job or of a service comes when it has been read; whoever writes into
+    our pipe works on the GPUs of this machine."""
     assert looked == Attendance(target).looked
 
 
