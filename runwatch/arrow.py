@@ -14,8 +14,8 @@ from runwatch.column import Column, Frame
 
 TYPES: dict[str, pa.DataType] = {
     "int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64(),
-    "time": pa.timestamp("us", tz="UTC"), "word": pa.dictionary(pa.int32(), pa.string()),
-    "text": pa.string(), "flag": pa.bool_(),
+    "time": pa.timestamp("us", tz="UTC"), "text": pa.string(), "flag": pa.bool_(),
+    "word": pa.int32(),  # its place; the column is a dictionary of these
 }  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def array(column: Column) -> "pa.Array[Any]":
         buffers = [_bits(column.values)]
     else:
         buffers = [pa.py_buffer(np.ascontiguousarray(column.values).data)]
-    kind = pa.int32() if column.kind == "word" else TYPES[column.kind]
+    kind = TYPES[column.kind]
     found: Any = pa.Array.from_buffers(kind, len(column), [validity, *buffers], nulls)
     made: pa.Array[Any] = _worded(found, column.words) if column.kind == "word" else found
     return made

@@ -21,9 +21,10 @@ def asked(rules: Sequence[Named]) -> list[Rules]:
 def resumable(past: "Past | None", rules: Sequence[Named] = ()) -> "Past | None":
     """What is known of a run, if one can go on from it: the same detectors kept it, as now, and
     the same rules were asked for."""
+    if past is None or not is_current(past):
+        return None
     names = {d.name for d in (*detectors(), *asked(rules))}
-    same = past is not None and is_current(past) and past.state["detectors"].keys() == names
-    return past if same else None
+    return past if past.state["detectors"].keys() == names else None
 
 
 def is_current(past: "Past") -> bool:

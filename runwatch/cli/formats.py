@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runwatch.cli.words.environment import load_numpy
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.errors import FormatError, UsageError
 
@@ -47,6 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """0, or 2 where an entry of a user's file does not work."""
+    load_numpy()
     first, *rest = options.words
     if first == "check":
         if not 1 <= len(rest) <= 2:

@@ -114,7 +114,7 @@ class Catalog:
             for fragment in signature.fragments:
                 self._by_fragment.setdefault(fragment, []).append(signature.name)
         self._fragments = Fragments(self._by_fragment)
-        self._rank = {name: i for i, name in enumerate(self.signatures)}
+        self._order = {name: i for i, name in enumerate(self.signatures)}
         self._shapes: dict[str, tuple[str, ...]] = {}
         # Text that a model has written, or read, says nothing of the program.
         self._speech = compiled(context_table()["speech"], re.I)
@@ -140,7 +140,7 @@ class Catalog:
             if len(self._shapes) >= _CACHED_SHAPES:
                 self._shapes.clear()
             found = {n for f in self._fragments.found(shape) for n in self._by_fragment[f]}
-            names = tuple(sorted(found, key=self._rank.__getitem__))
+            names = tuple(sorted(found, key=self._order.__getitem__))
             self._shapes[shape] = names
         return names
 

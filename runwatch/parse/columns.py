@@ -14,13 +14,13 @@ class Words:
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
-        self.words: list[str] = []
+        self.texts: list[str] = []
 
     def __getitem__(self, word: str) -> int:
         index = self._index.get(word)
         if index is None:
             index = self._index[word] = len(self._index)
-            self.words.append(word)
+            self.texts.append(word)
         return index
 
 
@@ -78,7 +78,7 @@ class Columns:
         self._blocks.append(Frame(columns))
 
     def _worded(self, places: npt.NDArray[np.int64]) -> Column:
-        return Column.of("word", places, places < 0, self.words.words)
+        return Column.of("word", places, places < 0, self.words.texts)
 
     def line(
         self, line: int, time: int | None, rank: int | None, step: int | None, segment: int,
@@ -111,7 +111,7 @@ class Columns:
     def _frame(self, columns: list[list[Any]], kinds: dict[str, Kind]) -> Frame:
         return Frame(
             {
-                name: Column.of(kind, column, words=self.words.words)
+                name: Column.of(kind, column, words=self.words.texts if kind == "word" else ())
                 for (name, kind), column in zip(kinds.items(), columns, strict=True)
             }
         )

@@ -125,7 +125,7 @@ class Store:
         (`last_seen`); None where it was never checked and never read."""
         if not is_there(self.path):
             return None
-        with to_read(self.path, self._patience) as connection:
+        with to_look(self.path, self._patience) as connection:
             return checks.last(connection, run)
 
     def keep_check(self, told: Mapping[str, Any]) -> None:
