@@ -115,7 +115,7 @@ class RemoteTail:
         """Whether there may be something to read after this look."""
         part = self.part
         if look is None:
-            return part is not None and not self.gone
+            return self.more or (part is not None and not self.gone)
         if part is None or self.left or self.more or not part.is_at(look):
             return True
         return part.seen != look

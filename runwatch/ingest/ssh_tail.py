@@ -52,6 +52,13 @@ class Asking:
     async def turn(self, tail: RemoteTail, look: Look | None) -> None:
         """What there is to read under one name after a look at it."""
         tail.more = False
+        try:
+            await self._turn(tail, look)
+        except ConnectionError:
+            tail.more = True  # a file that is written no more looks as it did before
+            raise
+
+    async def _turn(self, tail: RemoteTail, look: Look | None) -> None:
         if tail.part is None:
             if look is not None:
                 await self._begin(tail, look)

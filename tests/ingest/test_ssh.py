@@ -172,6 +172,18 @@ exec STAT "$@"
 """
 
 
+def with_program(folder: Path, name: str, script: str, **meant: str) -> Server:
+    """A server whose shell finds another program under a name; its words are put in."""
+    (folder / "server").mkdir()
+    programs = folder / "programs"
+    programs.mkdir()
+    for word, text in meant.items():
+        script = script.replace(word, text)
+    (programs / name).write_text(script)
+    (programs / name).chmod(0o755)
+    return Server(folder / "server", PATH=f"{programs}:{os.environ['PATH']}")
+
+
 @pytest.mark.parametrize("truncated", [False, True])
 def test_a_copy_that_moves_on_while_it_is_looked_for_is_not_lost(
     tmp_path: Path, truncated: bool
@@ -180,16 +192,10 @@ def test_a_copy_that_moves_on_while_it_is_looked_for_is_not_lost(
     stat = shutil.which("stat")
     if stat is None or b"GNU" not in subprocess.check_output([stat, "--version"]):
         pytest.skip("no stat of GNU here")
-    (tmp_path / "server").mkdir()
-    log, moves, programs = tmp_path / "train.log", tmp_path / "moves", tmp_path / "programs"
-    programs.mkdir()
-    words = {"MOVES": str(moves), "FOLDER": str(tmp_path), "STAT": stat}
-    script = MOVES
-    for word, meant in words.items():
-        script = script.replace(word, meant)
-    (programs / "stat").write_text(script)
-    (programs / "stat").chmod(0o755)
-    server = Server(tmp_path / "server", PATH=f"{programs}:{os.environ['PATH']}")
+    log, moves = tmp_path / "train.log", tmp_path / "moves"
+    server = with_program(
+        tmp_path, "stat", MOVES, MOVES=str(moves), FOLDER=str(tmp_path), STAT=stat
+    )
     log.write_bytes(b"step 1 of a long log\n")
     clock = Clock()
 
@@ -208,6 +214,42 @@ def test_a_copy_that_moves_on_while_it_is_looked_for_is_not_lost(
             await second.text("train.log", b"step 2\n")
             clock.now += 3
             await second.text("train.log", b"step 2\nstep 3\n")
+
+    server.start()
+    try:
+        asyncio.run(follow())
+    finally:
+        server.kill()
+
+
+CUTS = """\
+#!/bin/sh
+# PROGRAM, but that the shell that asks dies once, not at the first bytes of a file.
+if [ "$2" != +1 ] && [ -e MARK ]; then
+    rm MARK
+    kill -9 $PPID
+fi
+exec PROGRAM "$@"
+"""
+
+
+@pytest.mark.parametrize(("name", "nuls"), [("tail", 0), ("cmp", 3 << 20)])
+def test_a_log_that_is_written_no_more_is_read_to_its_end_after_a_broken_connection(
+    tmp_path: Path, name: str, nuls: int
+) -> None:
+    """It broke behind the first piece, and the file looks as it did before that."""
+    program = shutil.which(name)
+    assert program is not None
+    log, mark = tmp_path / "train.log", tmp_path / "mark"
+    server = with_program(tmp_path, name, CUTS, PROGRAM=program, MARK=str(mark))
+    text = b"".join(b"step %d loss 1.0\n" % step for step in range(100_000))
+    log.write_bytes(b"\0" * nuls + text)
+    mark.touch()
+
+    async def follow() -> None:
+        async with Reader(source(server, log)) as reader:
+            await reader.text("train.log", text)
+            assert not mark.exists()
 
     server.start()
     try:
