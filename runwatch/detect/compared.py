@@ -225,14 +225,15 @@ class Compared:
 
 def _is_near(one: float, other: float) -> bool:
     """`_same` of two numbers."""
-    nearly = abs(one - other) <= SAME * max(abs(one), abs(other))
-    return nearly or one == other or (one != one and other != other)
+    return math.isclose(one, other, rel_tol=SAME) or (one != one and other != other)
 
 
 def _same(one: Any, other: Any, share: float) -> Any:
-    """Whether numbers differ by no more than this share, or are no numbers alike."""
-    with np.errstate(invalid="ignore"):
-        near = abs(one - other) <= share * np.maximum(abs(one), abs(other))
+    """Whether numbers differ by no more than this share, or are no numbers alike; infinity is only
+    like itself."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = abs(one - other)
+        near = (apart < np.inf) & (apart <= share * np.maximum(abs(one), abs(other)))
     return near | (one == other) | ((one != one) & (other != other))
 
 

@@ -1,6 +1,8 @@
 """Ranks that leave the others are named, whoever speaks first and however long the run."""
 
+from dataclasses import replace
 from itertools import permutations
+from math import inf, nan
 
 import pytest
 
@@ -44,6 +46,23 @@ def test_the_odd_rank_is_named(odd: int) -> None:
     assert ("rank_disagrees", odd, 60) == (found.kind, found.rank, found.step)
     assert 4 * 60 + odd + 1 == found.line
     assert "after 60 compared steps" in found.message
+
+
+@pytest.mark.parametrize("odd", [0, 2])
+@pytest.mark.parametrize("said", [inf, -inf, nan, 1.7e308, -1.7e308])
+@pytest.mark.parametrize("others", [1.0, -inf, nan, -1.7e308])
+def test_infinity_is_like_nothing_else(odd: int, said: float, others: float) -> None:
+    """A rank at infinity has left the others, and so have they where it has not; only where all say
+    the same nobody has."""
+    values = dict.fromkeys(range(4), others) | {odd: said}
+    later = [
+        replace(one, values=(("grad_norm", "grad_norm", values[one.rank or 0]),))
+        for one in alike(range(4), 80)
+        if (one.step or 0) >= 60
+    ]
+    found = told(alike(range(4), 60) + later)
+    left = [] if str(said) == str(others) else [("rank_disagrees", odd, 60)]
+    assert left == [(one.kind, one.rank, one.step) for one in found]
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3))])
