@@ -1,12 +1,13 @@
 """Runs that are started again and again, and fail each time where they failed before."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
 from itertools import pairwise
 
 from runwatch.detect.culprit import culprit
 from runwatch.detect.episode import Episode, key
 from runwatch.detect.hit import Hit, Incident
 from runwatch.detect.progress import ENOUGH, step_of
+from runwatch.detect.report import cited
 from runwatch.detect.sighting import Sightings
 from runwatch.finding import Finding, Role, State
 from runwatch.judgement import rule
@@ -107,16 +108,16 @@ def _told(
     first, last, over = incidents[0], incidents[-1], episode.root is not None
     step = step_of(last.last_far)
     where = "before its first step" if step is None else f"and came no further than step {step}"
-    time = None
-    if first.first.time is not None:
-        time = datetime.fromtimestamp(first.first.time / 1e6, UTC).isoformat()
-    rank, note = culprit(first, streams)
-    return Finding(
-        kind="crash_loop", severity=rule("crash_loop").severity, stream=first.first.stream,
-        line=first.first.line, step=first.first.step,
-        last_line=(last if last.first.stream == first.first.stream else first).last_line,
-        message=f"{tries} attempts failed alike ({rule(first.first.kind).title.lower()}) {where}",
-        role=Role.SYMPTOM if over else Role.ROOT, state=State.TERMINAL if over else State.OPEN,
-        rank=rank, rank_note=note, time=time, advice=rule("crash_loop").advice,
-        evidence=tuple(dict.fromkeys(i.first.text for i in incidents))[:4], confidence="high",
-    )  # fmt: skip
+    told = cited(
+        first,
+        f"{tries} attempts failed alike ({rule(first.first.kind).title.lower()}) {where}",
+        rule("crash_loop").severity,
+        Role.SYMPTOM if over else Role.ROOT,
+        State.TERMINAL if over else State.OPEN,
+        tuple(dict.fromkeys(i.first.text for i in incidents))[:4],
+        *culprit(first, streams),
+        "high",
+        kind="crash_loop",
+    )
+    same = last.first.stream == first.first.stream
+    return replace(told, last_line=(last if same else first).last_line)

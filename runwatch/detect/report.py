@@ -59,7 +59,7 @@ def _root(
         evidence.insert(1, frame)
     if episode.false_success:
         evidence.append(episode.false_success.text)
-    return _finding(
+    return cited(
         incident,
         message,
         rule(hit.kind).severity,
@@ -79,7 +79,7 @@ def _teardown(episode: Episode, streams: list[Sightings]) -> list[Finding]:
     first = late[0]
     message = f"{rule('finished_teardown_error').title} ({rule(first.first.kind).title.lower()})"
     return [
-        _finding(
+        cited(
             first,
             message,
             Severity.MEDIUM,
@@ -134,10 +134,10 @@ def _group(
         if kind == episode.root.first.kind:
             role = Role.CONFIRMATION
     evidence = tuple(dict.fromkeys(text for i in many for text in i.evidence))[:4]
-    return _finding(first, message, severity, role, state, evidence, *whose, "high")
+    return cited(first, message, severity, role, state, evidence, *whose, "high")
 
 
-def _finding(
+def cited(
     incident: Incident,
     message: str,
     severity: Severity,
@@ -149,6 +149,7 @@ def _finding(
     sure: str,
     kind: str = "",
 ) -> Finding:
+    """The finding that an incident is, cited by its first line; `kind` where it is not its own."""
     hit = incident.first
     time = None
     if hit.time is not None:
