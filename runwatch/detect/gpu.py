@@ -6,7 +6,7 @@ from typing import Any
 
 from runwatch.detect.fold import finding
 from runwatch.detect.lasting import Lasting
-from runwatch.detect.leak import Growth, restored
+from runwatch.detect.leak import Growth
 from runwatch.detect.looks import Look, Looks, middle
 from runwatch.detect.series import Columns
 from runwatch.finding import Finding, Role, Severity, State
@@ -37,7 +37,8 @@ class Detector:
     peers (low). `gpu_memory`: nine tenths of the memory are used and it goes on growing, in at
     least six steps over five minutes that do not get slower (medium): out of memory comes, and
     when. New uncorrectable memory errors, and a driver that asks for a reset, are told at once
-    (medium). All are over once they are: recovered, low.
+    (medium). All are over once they are: recovered, low; memory errors, which stay, once none was
+    new for ten minutes: progressed, low.
 
     Matters: one slow GPU holds up all others at each step, and no log says so; a leak shows hours
     before it ends the run.
@@ -94,10 +95,9 @@ class Detector:
         if count is None:
             return
         past = self._ecc.setdefault(gpu, {"before": count, "new": 0, "at": None, "look": 0})
-        if count < past["before"]:  # the driver was loaded anew
-            past.update(before=count)
-        elif count - past["before"] > past["new"]:
-            past.update(new=int(count - past["before"]), look=self._seen, at=past["at"] or at)
+        new, past["before"] = int(count - past["before"]), count
+        if new > 0:  # less than before where the driver was loaded anew
+            past.update(new=past["new"] + new, look=self._seen, at=past["at"] or at)
 
     def findings(self) -> list[Finding]:
         """What lasts, and what is over."""
@@ -134,7 +134,7 @@ class Detector:
         self._looks, self._seen = Looks(state["looks"]), state["seen"]
         self._ecc = state["ecc"]
         self._lasting = {key: Lasting(**one) for key, one in state["lasting"].items()}
-        self._growth = {gpu: restored(one) for gpu, one in state["growth"].items()}
+        self._growth = {gpu: Growth(rises) for gpu, rises in state["growth"].items()}
 
 
 def _compared(gpu: str, look: Look) -> dict[str, tuple[str, int]]:

@@ -1,7 +1,5 @@
 """Memory that grows until there is none left."""
 
-from typing import Any
-
 NEAR = 0.9  # of all memory: below that nobody has to care yet
 RISE = 0.002  # of all memory that counts as one
 FALL = 0.05  # of all memory: so much less, and it was given back
@@ -54,8 +52,3 @@ def _grows(rises: list[list[float]], now: float) -> bool:
 def _lasting(seconds: float) -> str:
     """In words."""
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
-
-
-def restored(state: Any) -> Growth:
-    """With the past that `state` gave."""
-    return Growth([list(rise) for rise in state])

@@ -140,6 +140,8 @@ def test_errors_of_memory_are_told_as_they_are_counted() -> None:
     assert one.message.startswith("GPU 3: 2 new memory errors")
     assert [("gpu_ecc", "low", "progressed")] == kinds([look(ecc=7)] + [look(ecc=8)] * 61)
     assert [] == kinds([look(ecc=7), look(ecc=0)])  # the driver was loaded anew
+    (one,) = found([look(ecc=7), look(ecc=9), look(ecc=0), look(ecc=1)])
+    assert one.message.startswith("GPU 3: 3 new memory errors")
 
 
 def test_what_the_driver_asks_for_is_told_at_once() -> None:
