@@ -34,7 +34,8 @@ for _part, _names in {
     tracks: "repeats counts follows passed keep keep_rows look_back",
     rolling: "push usual level forget",
     gradient: "enough close limits judged row stretch",
-    spike: "refresh alarms rise calm_again stands lost diverged goes_on notable take row stretch",
+    spike: "refresh alarms runs_up rise calm_again stands lost diverged goes_on notable take row "
+    "stretch",
     divergence: "lasts stand block_ends climb row stretch",
     plateau: "shift halve judge stay block_ends stand take row stretch",
     throughput: "baseline begin compare scatter block_ends take row stretch",

@@ -80,25 +80,28 @@ def alarms(s: Any, value: float, line: int, step: int, time: int) -> bool:
         z = (value - s.median) * s.per_width
         s.total += z - ALLOWANCE
         if s.total > 0.0:
-            if s.running_up == 0:
-                s.running_up = 1
-                s.onset_line = line
-                s.onset_step = step
-                s.onset_time = time
-            if s.strong == 0 and z >= STRONG:
-                s.strong = 1
-                s.first_line = line
-                s.first_step = step
-                s.first_time = time
+            runs_up(s, z, line, step, time)
             if s.total > LIMIT:
                 return True
         else:
-            s.total = 0.0
-            s.running_up = 0
-            s.strong = 0
+            calm_again(s)
     if push(s, value):
         refresh(s)
     return False
+
+
+def runs_up(s: Any, z: float, line: int, step: int, time: int) -> None:
+    """Note where a run-up begins, and its first value that is far up."""
+    if s.running_up == 0:
+        s.running_up = 1
+        s.onset_line = line
+        s.onset_step = step
+        s.onset_time = time
+    if s.strong == 0 and z >= STRONG:
+        s.strong = 1
+        s.first_line = line
+        s.first_step = step
+        s.first_time = time
 
 
 def rise(s: Any) -> None:
@@ -220,16 +223,7 @@ def stretch(
             break
         total = max(above, 0.0)
         if above > 0.0:
-            if s.running_up == 0:
-                s.running_up = 1
-                s.onset_line = line[k]
-                s.onset_step = step[k]
-                s.onset_time = time[k]
-            if s.strong == 0 and z >= STRONG:
-                s.strong = 1
-                s.first_line = line[k]
-                s.first_step = step[k]
-                s.first_time = time[k]
+            runs_up(s, z, line[k], step[k], time[k])
         else:
             s.running_up = 0
             s.strong = 0
