@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from math import isfinite
 
 from runwatch.errors import UnreachableError
 from runwatch.ingest.gpu_reading import Reading
@@ -22,6 +23,7 @@ COLUMNS = (
 nothing where it does not know one of the names."""
 QUERIES = tuple(f"nvidia-smi --query-gpu={','.join(names)} {_FORM}" for names in COLUMNS)
 _WIDTHS = tuple(map(len, COLUMNS))
+_DIGITS = 4  # of the number of a GPU, at most
 
 _MIB_IN_GIB = 1024
 _ACTIONS = ("none", "reset", "reboot", "drain p2p", "drain and reset")  # as NVML numbers them
@@ -53,7 +55,7 @@ def readings_of(answer: bytes) -> list[Reading]:
 def _rows(answer: bytes) -> Iterator[list[str]]:
     for line in answer.decode("utf-8", "replace").split("\n"):
         parts = [part.strip() for part in line.split(",")]
-        if len(parts) in _WIDTHS and parts[0].isdecimal():
+        if len(parts) in _WIDTHS and parts[0].isdecimal() and len(parts[0]) <= _DIGITS:
             yield parts
 
 
@@ -67,8 +69,9 @@ def _reading(gpu: int, parts: Sequence[str]) -> Reading:
 
 
 def _number(text: str) -> float | None:
-    with suppress(ValueError):
-        return float(int(text, 16)) if text.startswith("0x") else float(text)
+    with suppress(ValueError, OverflowError):
+        number = float(int(text, 16) if text.startswith("0x") else text)
+        return number if isfinite(number) else None
     return None
 
 

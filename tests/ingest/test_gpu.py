@@ -50,12 +50,22 @@ def test_a_query_is_read_as_it_is_printed() -> None:
 @pytest.mark.parametrize(
     "noise",
     [b"NVIDIA-SMI has failed because it couldn't communicate\n", b"No devices were found\n",
-     b'Field "gpu_recovery_action" is not a valid field to query.\n', b"\xff, 1, 2, 3\n", b""],
+     b'Field "gpu_recovery_action" is not a valid field to query.\n', b"\xff, 1, 2, 3\n",
+     b"9" * 5000 + b", 1, 2, 3\n", b""],
 )  # fmt: skip
 def test_what_is_no_reading_is_none(noise: bytes) -> None:
     """Errors of the program come on its standard output."""
     assert [] == readings_of(noise)
     assert readings_of(NEW) == readings_of(noise + NEW)
+
+
+def test_a_number_that_is_none_is_not_told() -> None:
+    """A program on another host prints what it likes: one that is too large, or infinite."""
+    for odd in (b"0x" + b"f" * 400, b"inf", b"-inf", b"nan", b"1e999"):
+        answer = NEW.replace(b"18637", odd).replace(b"0x0000000000000004", odd)
+        first, *more = readings_of(answer)
+        assert replace(readings_of(NEW)[0], used=None, reasons=None) == first
+        assert readings_of(NEW)[1:] == more
 
 
 @pytest.mark.parametrize("knows", range(3))
