@@ -85,7 +85,9 @@ class Attendance:
             look = Asked(host.run) if host is not None else _nothing
         found = await look()
         self.gpu, self._gauged = total(found) if found else None, True
-        while found and not self._searched:
+        if not found:
+            return
+        while not self._searched:
             await asyncio.sleep(SOON)
         gpus = Gpus(look, concerned=self._is_there)
         async for chunk in gpus.chunks(cursors, quiet=FAR):
@@ -116,7 +118,7 @@ def total(found: Sequence[Reading]) -> Gpu:
 
 def _body(target: Target, *, touch: bool) -> Local | Elsewhere | None:
     """The process behind a target: named, or whoever writes the file."""
-    if target.kind in (Kind.SLURM, *SERVICES):
+    if target.kind in _AWAY:
         return Elsewhere()
     if target.host:
         return Distant(touch=touch)
