@@ -125,7 +125,9 @@ def stretch(
     if s.kind != CALM or s.distinct < 2 or s.blocks == 0:
         return k
     first, before, room = k, s.last_step, k + BLOCK - 1 - s.late_n
-    limit = s.limit if s.seen >= WARM else inf
+    limit = s.limit
+    if s.seen < WARM:
+        limit, room = inf, min(room, k + WARM - s.seen)
     while k < min(end, room) and follows(value[k], step[k], before):
         if not 0.0 < value[k] <= limit:
             break

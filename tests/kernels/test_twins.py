@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runwatch.kernels import gradient
 from runwatch.kernels.compiled import compiled
 from runwatch.kernels.run import DONE, SEGMENT
 from runwatch.kernels.tracks import NOTHING, Field, Tracks, keyed, numbers, unkeyed
@@ -101,6 +102,18 @@ def test_the_compiled_twin_is_the_same(
         assert passed(kernel, plain, part, more, fast=False) == passed(
             kernel, fast, part, more, fast=True
         )
+    assert plain.state() == fast.state()
+
+
+@pytest.mark.parametrize("skipped", [0, 1, 7, 19])
+def test_norms_may_explode_right_after_the_first_steps(skipped: int) -> None:
+    """Compiled, too, wherever their blocks begin: zeros at the start are seen but in no block."""
+    calm = [2.0 + 0.004 * (i * 7919 % 13 - 6) for i in range(2 * gradient.WARM)]
+    norms = [0.0] * skipped + calm[: gradient.WARM - skipped] + [1e9] * 3 + calm[:40]
+    log, plain, fast = (2 * norms, [0, 0, 0], 1), Tracks(gradient.FIELDS), Tracks(gradient.FIELDS)
+    assert passed(gradient.follow, plain, log, (np.int8,), fast=False) == passed(
+        gradient.follow, fast, log, (np.int8,), fast=True
+    )
     assert plain.state() == fast.state()
 
 
