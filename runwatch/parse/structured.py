@@ -5,15 +5,15 @@ logger's, an MLPerf event with its name in `key`. What they wrap is what counts.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from runwatch.parse import stamp, unit
+from runwatch.parse import stamp
+from runwatch.parse.members import Members, finite_of, is_numeric
 from runwatch.parse.memo import shortened
-from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.plan import Evidence
 from runwatch.parse.quantity import Names
-from runwatch.parse.record import MAX_RANK, Point, Record, count, finite, number
+from runwatch.parse.record import MAX_RANK, Record, count
 from runwatch.pattern import compiled
 
 _TEXT_KEYS = ("log", "textPayload", "message", "msg", "MESSAGE", "event", "text", "jsonPayload")
@@ -28,7 +28,6 @@ _META = frozenset(
 )  # fmt: skip
 _MEASURED = compiled(r"(?i)(?:^|\.)(?:results?|metrics|scores)\.")  # what a key says of its keys
 _EVAL = compiled(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$)", re.I)
-_FRACTION = compiled(r"(\d{1,15}) ?/ ?(\d{1,15})")
 _MAX_ITEMS = 32  # a longer list is data, not measurements
 
 
@@ -41,28 +40,15 @@ class Unwrapped:
     time: int | None = None
 
 
-@dataclass(slots=True)
-class _Found:
-    points: list[Point] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    words: int = 0  # values that are text
-    step: float | None = None
-    step_claim: int = 0
-    total_steps: float | None = None
-    epoch: float | None = None
-    total_epochs: float | None = None
-    rank: float | None = None
-
-
 def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
     """Understand an object and the text in front of it."""
     if not isinstance(value, dict):
         return Unwrapped()
     if "key" in value and "value" in value and ("time_ms" in value or "metadata" in value):
-        return _event(str(value["key"]), value, names)
+        return _event(str(value["key"]), value)
     if "value" in value and (m := _NAMED_VALUE.search(before)):
         seconds = None if m.group(1) is None else float(m.group(1))
-        return _event(m.group(2), value, names, seconds)
+        return _event(m.group(2), value, seconds)
     time = _when(value, year)
     text = next((value[k] for k in _TEXT_KEYS if isinstance(value.get(k), str)), None)
     if text is not None and _is_wrapper(value, names):
@@ -72,7 +58,7 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
         inner = read("", payload, names, year)
         inner.time = time if inner.time is None else inner.time
         return inner
-    found = _Found()
+    found = Members()
     if "elapsedtime" in value and isinstance(value.get("step"), list | tuple):
         value = _placed(value, found)
     if (named := _named(value)) is not None:
@@ -83,17 +69,17 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
 
 def _named(value: dict[str, Any]) -> str | None:
     """The name of a measurement that stands beside its `value`."""
-    if not _numeric(value.get("value")):
+    if not is_numeric(value.get("value")):
         return None
     return next((value[k] for k in _NAME_KEYS if isinstance(value.get(k), str)), None)
 
 
-def _placed(value: dict[str, Any], found: _Found) -> dict[str, Any]:
+def _placed(value: dict[str, Any], found: Members) -> dict[str, Any]:
     """DLLogger's `step`: epoch, iteration within it, and finer ones; empty for the whole run."""
-    parts = [part for part in value["step"] if _numeric(part)]
-    found.epoch = _finite(parts[0]) if parts else None
+    parts = [part for part in value["step"] if is_numeric(part)]
+    found.epoch = finite_of(parts[0]) if parts else None
     if len(parts) > 1:
-        found.step, found.step_claim = _finite(parts[1]), 1
+        found.step, found.step_claim = finite_of(parts[1]), 1
     return {key: part for key, part in value.items() if key not in ("step", "elapsedtime")}
 
 
@@ -123,29 +109,27 @@ def joined(record: Record, said: Record) -> Record:
     )
 
 
-def _event(
-    key: str, value: dict[str, Any], names: Names, seconds: float | None = None
-) -> Unwrapped:
+def _event(key: str, value: dict[str, Any], seconds: float | None = None) -> Unwrapped:
     """An MLPerf event: the measurement's name is a value, its place in the run is metadata."""
-    found = _Found()
+    found = Members()
     metadata = value.get("metadata", value)
     if isinstance(metadata, dict):
         for name in ("step", "step_num", "samples_count", "epoch_num", "first_epoch_num", "epoch"):
             at = metadata.get(name)
             if name == "step" and isinstance(at, list) and len(at) == 2:
-                found.epoch, found.step = _finite(at[0]), _finite(at[1])
+                found.epoch, found.step = finite_of(at[0]), finite_of(at[1])
             elif "epoch" in name:
-                found.epoch = _finite(at) if found.epoch is None else found.epoch
+                found.epoch = finite_of(at) if found.epoch is None else found.epoch
             elif found.step is None:
-                found.step = _finite(at)
+                found.step = finite_of(at)
     inner = value.get("value")
     if isinstance(inner, dict):
-        for name, number_ in inner.items():
-            _leaf(name, number_, found, None)
+        for name, item in inner.items():
+            found.take(name, item, None)
     else:
-        _leaf(key, inner, found, None)
+        found.take(key, inner, None)
     milliseconds = value.get("time_ms", None if seconds is None else seconds * 1000)
-    told = _finite(milliseconds)
+    told = finite_of(milliseconds)
     time = int(told * 1000) if told is not None and 0 <= told < _MOST_MILLISECONDS else None
     evidence = Evidence.CLEAR if found.points else Evidence.NONE
     training = not _EVAL.search(key)
@@ -162,7 +146,7 @@ def _is_wrapper(value: dict[str, Any], names: Names) -> bool:
     """Whether everything beside the text is bookkeeping."""
     return not any(
         _measures(v, names) if isinstance(v, dict)
-        else _numeric(v) and k not in _META
+        else is_numeric(v) and k not in _META
         and (names.quantity(k) is not None or names.axis(k) is not None)
         for k, v in value.items()
     )  # fmt: skip
@@ -171,7 +155,7 @@ def _is_wrapper(value: dict[str, Any], names: Names) -> bool:
 def _measures(value: dict[str, Any], names: Names) -> bool:
     """Whether an object beside a text holds a measurement, however deep."""
     return any(
-        _measures(v, names) if isinstance(v, dict) else _numeric(v) and _is_clue(k, names)
+        _measures(v, names) if isinstance(v, dict) else is_numeric(v) and _is_clue(k, names)
         for k, v in value.items()
     )
 
@@ -187,104 +171,32 @@ def _when(value: dict[str, Any], year: int) -> int | None:
         if isinstance(said, str) and said[:4].isdigit() and len(said) >= 19:
             if (time := stamp.microseconds("time", said, year)) is not None:
                 return time
-        elif isinstance(said, (int, float)) and not isinstance(said, bool) and said > 1e9:
+        elif is_numeric(said) and said > 1e9:
             return stamp.microseconds("epoch", str(said), year)
     return None
 
 
-def _flatten(prefix: str, value: dict[str, Any], found: _Found, names: Names) -> None:
+def _flatten(prefix: str, value: dict[str, Any], found: Members, names: Names) -> None:
     for key, item in value.items():
         name = f"{prefix}.{key}" if prefix else key
         if isinstance(item, dict):
             _flatten(name, item, found, names)
         elif isinstance(item, (list, tuple)):
-            if len(item) <= _MAX_ITEMS and all(_numeric(i) for i in item):
+            if len(item) <= _MAX_ITEMS and all(is_numeric(i) for i in item):
                 for index, part in enumerate(item):
-                    _leaf(f"{name}.{index}", part, found, None)
+                    found.take(f"{name}.{index}", part, None)
             elif len(item) <= _MAX_ITEMS and all(isinstance(i, dict) and _named(i) for i in item):
                 for each in item:
-                    _leaf(str(_named(each)), each["value"], found, names)
+                    found.take(str(_named(each)), each["value"], names)
             else:
                 found.words += 1
         elif key in _META and not prefix and names.quantity(key) is None:
             continue
         else:
-            _leaf(name, item, found, names)
+            found.take(name, item, names)
 
 
-def _numeric(item: Any) -> bool:
-    return isinstance(item, (int, float)) and not isinstance(item, bool)
-
-
-def _finite(item: Any) -> float | None:
-    """A number of an object that has a value of its own; None for all else."""
-    try:
-        return finite(float(item)) if _numeric(item) else None
-    except OverflowError:
-        return None
-
-
-def _leaf(name: str, item: Any, found: _Found, names: Names | None) -> None:
-    """Take one value: an axis, a measurement, or nothing."""
-    suffix = ""
-    if isinstance(item, str):
-        if names is not None and (m := _FRACTION.fullmatch(item.strip())):
-            _place(name.split("/")[0], m, found, names)
-            return
-        tokens = split(item.strip())
-        if tokens.marks not in (NUMBER_MARK, NAN_MARK) or tokens.literals[0]:
-            found.words += bool(item) and not tokens.marks
-            return
-        suffix, rest = unit.take(tokens.literals[1])
-        if rest:
-            found.words += 1
-            return
-        value = number(tokens.values[0])
-    elif _numeric(item):
-        try:
-            value = float(item)
-        except OverflowError:
-            value = float("inf") if item > 0 else float("-inf")
-    else:
-        return
-    found.keys.append(name)
-    if names is not None and _axis(name, value, found, names):
-        return
-    found.points.append(Point(name, value, suffix))
-
-
-def _place(name: str, said: re.Match[str], found: _Found, names: Names) -> None:
-    """Take an axis with its total: `'global_step/max_steps': '5/250'`."""
-    if _axis(name, float(said.group(1)), found, names):
-        if names.axis(name) == "step":
-            found.total_steps = finite(float(said.group(2)))
-        elif names.axis(name) == "epoch":
-            found.total_epochs = finite(float(said.group(2)))
-
-
-def _axis(name: str, value: float, found: _Found, names: Names) -> bool:
-    if "." in name and names.is_global(inner := name.rsplit(".", 1)[1]):
-        name = inner  # `trainer.global_step` can be nothing else; `timers.step` is a time
-    axis = names.axis(name)
-    if axis is None:
-        return False
-    if axis == "step":
-        claim = 2 if names.is_global(name) else 1
-        if claim > found.step_claim:
-            found.step, found.step_claim = finite(value), claim
-        return claim == 1
-    if axis == "epoch":
-        found.epoch = finite(value) if found.epoch is None else found.epoch
-    elif axis == "rank":
-        found.rank = finite(value)
-    elif axis == "total_steps":
-        found.total_steps = finite(value)
-    else:
-        found.total_epochs = finite(value)
-    return True
-
-
-def _record(before: str, found: _Found, names: Names) -> Record:
+def _record(before: str, found: Members, names: Names) -> Record:
     clues = settings = 0
     measured = False
     for point in found.points:
