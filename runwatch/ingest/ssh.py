@@ -25,6 +25,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 _PATIENCE = 20.0  # seconds for a connection, and for an answer
 _LEAVING = 2.0  # the same for its goodbye
+_MOMENT = 0.5  # the same for an answer that has come already
 _AT_ONCE = 2  # questions, beside the log: servers may allow few sessions on a connection
 _PIECE = 1 << 18
 _BACKOFF = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
@@ -258,8 +259,7 @@ class Shell:
             self._process.stdin.write(asked.encode("utf-8", "surrogateescape"))
             answer = bytearray(self._left)
             while (at := answer.find(end + b"\n", max(0, self._seen(answer)))) < 0:
-                async with asyncio.timeout(patience):
-                    piece = await self._process.stdout.read(_PIECE)
+                piece = await self._heard(patience)
                 if not piece:
                     raise ConnectionError("the connection was closed")
                 answer += piece
@@ -271,6 +271,15 @@ class Shell:
         self._left = bytes(answer[at + len(end) + 1 :])
         start = answer.find(begin + b"\n") + len(begin) + 1  # a talkative profile came first
         return bytes(answer[start:at])
+
+    async def _heard(self, patience: float) -> bytes:
+        """The next bytes. Who was held up by other work for that long has not listened, so there is
+        one more moment for what lies there already."""
+        for seconds in (patience, _MOMENT):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    return await self._process.stdout.read(_PIECE)
+        raise TimeoutError
 
     @staticmethod
     def _seen(answer: bytearray) -> int:

@@ -468,6 +468,33 @@ def test_everything_shares_one_connection(server: Server, log: Path) -> None:
     asyncio.run(follow())
 
 
+def test_an_answer_that_has_come_is_heard_by_who_was_busy_meanwhile(
+    server: Server, tmp_path: Path
+) -> None:
+    """Patience is with the host: other work here that takes longer says nothing of it."""
+    done, patience = tmp_path / "done", 0.3
+
+    async def ask() -> None:
+        host = server.host()
+        shell = await host.shell()
+        assert b"" == await shell.ask("true")
+        asking = asyncio.create_task(shell.ask(f"echo hello; : > {done}", patience=patience))
+        asyncio.get_running_loop().call_soon(hold_up)  # once it has asked
+        try:
+            assert b"hello\n" == await asking
+            with pytest.raises(ConnectionError, match="no answer in time"):
+                await shell.ask("sleep 60", patience=patience)
+        finally:
+            await host.close()
+
+    def hold_up() -> None:
+        until = time.monotonic() + 2 * patience
+        while not done.exists() or time.monotonic() < until:
+            pass
+
+    asyncio.run(ask())
+
+
 def test_a_path_that_is_not_there_is_an_error(server: Server, tmp_path: Path) -> None:
     """For a name; a folder and a glob may hold nothing yet."""
 
