@@ -137,9 +137,15 @@ class Remote:
         try:
             while True:
                 try:
-                    await self._converse(await self.host.shell())
+                    shell = await self.host.shell()
+                    try:
+                        await self._converse(shell)
+                    finally:
+                        shell.close()
                 except ConnectionError as error:
                     await self.host.rest(str(error))
+                except (ValueError, IndexError):
+                    await self.host.rest("it answers strangely")
         except RunwatchError as error:
             await self._queue.put(error)
 

@@ -258,6 +258,38 @@ def test_a_log_that_is_written_no_more_is_read_to_its_end_after_a_broken_connect
         server.kill()
 
 
+STRANGE = """\
+#!/bin/sh
+# stat, but that a file has more bytes than any number tells, for as long as there is a mark.
+[ -e MARK ] && [ "$2" = -c ] && echo "1 1 DIGITS 1|1|$4" && exit
+exec STAT "$@"
+"""
+
+
+def test_a_host_that_answers_strangely_is_told_and_asked_again(tmp_path: Path) -> None:
+    """Its log goes on once the answers are as they should be."""
+    stat = shutil.which("stat")
+    assert stat is not None
+    log, mark = tmp_path / "train.log", tmp_path / "mark"
+    server = with_program(tmp_path, "stat", STRANGE, MARK=str(mark), DIGITS="9" * 5000, STAT=stat)
+    log.write_bytes(b"step 1\n")
+    mark.touch()
+
+    async def follow() -> None:
+        async with Reader(source(server, log)) as reader:
+            await reader.until(lambda: not reader.source.reach.ok)
+            assert "it answers strangely" in reader.source.reach.note
+            mark.unlink()
+            await reader.text("train.log", b"step 1\n")
+            assert reader.source.reach.ok
+
+    server.start()
+    try:
+        asyncio.run(follow())
+    finally:
+        server.kill()
+
+
 def test_a_log_whose_own_file_is_gone_goes_on_with_what_was_written_since(
     server: Server, log: Path
 ) -> None:
