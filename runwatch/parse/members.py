@@ -54,11 +54,13 @@ class Members:
 
     def _place(self, name: str, said: re.Match[str], names: Names) -> None:
         """Take an axis with its total: `'global_step/max_steps': '5/250'`."""
-        if self._axis(name, float(said.group(1)), names):
-            if names.axis(name) == "step":
-                self.total_steps = finite(float(said.group(2)))
-            elif names.axis(name) == "epoch":
-                self.total_epochs = finite(float(said.group(2)))
+        at, total = map(float, said.groups())
+        self._axis(name, at, names)
+        axis = names.axis(name)
+        if axis == "step" and self.step == at:  # and not another step
+            self.total_steps = total
+        elif axis == "epoch":
+            self.total_epochs = total
 
     def _axis(self, name: str, value: float, names: Names) -> bool:
         """Take a value whose name counts on an axis; False where it is a measurement, too."""

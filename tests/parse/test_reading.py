@@ -182,6 +182,23 @@ def test_duplicate_keys() -> None:
     assert [(1, "loss", 2.0), (1, "loss", 1.0)] == said("step: 1 loss: 2.0 loss: 1.0\n")
 
 
+@pytest.mark.parametrize(
+    "said_so",
+    [
+        "'step': '5/250'", "'global_step/max_steps': '5/250'",
+        "'step': '1/50', 'global_step': '5/250'", "'global_step': '5/250', 'step': '1/50'",
+    ],
+)  # fmt: skip
+def test_a_step_in_an_object_may_tell_its_total(said_so: str) -> None:
+    """One that counts over the whole run, too, and of two steps the one that is taken."""
+    line = f"{{'loss': 0.5, {said_so}, 'epoch': '1/3'}}\n"
+    parser = Parser()
+    batch = parser.feed(Chunk(RUN, line.encode(), 0))
+    assert ([5], 250, 3) == (
+        batch.points.column("step").tolist(), batch.total_steps, batch.total_epochs
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("replay", [False, True])
 def test_a_line_that_ends_with_a_redraw_is_a_line(replay: bool) -> None:
     """A bar whose process was killed has no line end, wherever one went on reading it."""
