@@ -198,11 +198,11 @@ class Reader:
                 if self._trace is not None:
                     self._trace.odd |= drawn  # its names may go on in the next line
                     self._trace.head = (plan.head, plan.spans) if took else self._trace.head
-            if plan.bar is None and (plan.head or not is_rule(message)):
-                if self._trace is not None:
-                    self._trace.weigh(writer)
-                writer.weigh(NOTHING, message, block)
             if plan.bar is None:
+                if plan.head or not is_rule(message):
+                    if self._trace is not None:
+                        self._trace.weigh(writer)
+                    writer.weigh(NOTHING, message, block)
                 return
         record = fill(plan, tokens.values, shortened(shape))
         if self._trace is not None:

@@ -75,7 +75,7 @@ def _finish(
         or (located and weak >= 3 and loose - weak <= min(draft.clues, 1))
         or (draft.clues == 1 and all(f.unit for f in draft.weak))
     )
-    if weak == 1 and axes.step == 0 and len(draft.fields) == 0 and _is_split(draft, names):
+    if weak == 1 and axes.step == 0 and not draft.fields and _is_split(draft, names):
         draft.fields, draft.weak, draft.clues = draft.weak, [], 1  # "1200 val 3.91"
         weak, loose = 0, loose - 1
     if weak and listed and all(" " not in f.metric for f in draft.weak):

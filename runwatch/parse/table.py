@@ -83,13 +83,13 @@ class Table:
         """The names of a row's cells: by their order, else by where in the line they stand."""
         label = next((i for i, cell in enumerate(cells) if cell is not None), 0)
         if label > 1 and len(cells) > len(self.head):  # a label of several words
-            cells = cells[min(label - 1, len(cells) - len(self.head)) :]
+            extra = min(label - 1, len(cells) - len(self.head))
+            cells, label = cells[extra:], label - extra
         if len(cells) == len(self.head):
             return list(zip(self.head, cells, strict=True))
         if len(cells) == len(self.head) - 1 and self.head[0].lower() in _TIMES:
             return list(zip(self.head[1:], cells, strict=True))  # a time was taken off in front
-        labels = next((i for i, cell in enumerate(cells) if cell is not None), 0)
-        if None in cells[labels:] or len(cells) - labels > len(self.head) + 1:
+        if None in cells[label:] or len(cells) - label > len(self.head) + 1:
             return []
         found: dict[str, int] = {}
         end = 0

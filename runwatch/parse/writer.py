@@ -46,9 +46,9 @@ class Writer:
         indented = message[:1] in (" ", "\t")
         if block == "code" and (indented or not record.located or record.evidence < Evidence.CLEAR):
             return record._replace(evidence=Evidence.NONE, points=())
-        if record.points and indented and self.open and _is_total(record):
-            record = record._replace(step=None)
         if record.points and indented and self.open:
+            if _is_total(record):
+                record = record._replace(step=None)
             if Evidence.NONE < record.evidence < Evidence.CLEAR and len(record.points) <= 2:
                 record = record._replace(evidence=Evidence.CLEAR)
         elif not indented or (record.total_steps is not None and _is_place(record)):
