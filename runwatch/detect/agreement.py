@@ -1,7 +1,6 @@
 """Ranks that disagree about what all of them used to say alike."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from runwatch.detect.compared import PROVEN, Compared, Place
 from runwatch.detect.culprit import listed
 from runwatch.detect.fold import finding
-from runwatch.detect.series import Columns, Groups
+from runwatch.detect.series import Columns
 from runwatch.detect.steps import Told, step_of
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
@@ -54,6 +53,7 @@ class Detector:
             groups = columns.groups.get(quantity)
             if groups is None or groups.names[0][1] is None:
                 continue
+            told = steps.setdefault(groups.arrays.step.ctypes.data, Told(groups))
             metrics: dict[str, list[int]] = {}
             for i, (metric, rank) in enumerate(groups.names):
                 if rank is not None:
@@ -62,9 +62,7 @@ class Detector:
                 name = f"{quantity}\0{metric}"
                 if name in self._metrics or len(self._metrics) < KEPT:
                     compared = self._metrics.setdefault(name, Compared())
-                    compared.feed(
-                        batch.stream.name, groups, chosen, partial(_told_of, groups, steps)
-                    )
+                    compared.feed(batch.stream.name, groups, chosen, told)
 
     def findings(self) -> list[Finding]:
         """Ranks that left the others, each set of them told once, by what it left first."""
@@ -91,12 +89,6 @@ class Detector:
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._metrics = {name: Compared.restored(each) for name, each in state["metrics"].items()}
-
-
-def _told_of(groups: Groups, steps: dict[int, Told]) -> Told:
-    """The steps of these series, worked out once for all that stand in the same records."""
-    where: int = groups.arrays.step.ctypes.data
-    return steps.setdefault(where, steps.get(where) or Told(groups))
 
 
 def _agreed(of: Compared, end: int) -> int:

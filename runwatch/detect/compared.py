@@ -1,7 +1,6 @@
 """What the ranks of a run say of one metric at the same steps: where they agree, who does not."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,9 +56,7 @@ class Compared:
     proven: bool = False
     local: bool = False
 
-    def feed(
-        self, stream: str, groups: Groups, chosen: list[int], told: Callable[[], Told]
-    ) -> None:
+    def feed(self, stream: str, groups: Groups, chosen: list[int], told: Told) -> None:
         """Take in these series, which are of one metric and tell their rank."""
         latest = max(int(groups.segments[i]) for i in chosen)
         if latest > self.segment:
@@ -79,9 +76,7 @@ class Compared:
             rows = rows.of(slice(end, None))
             rows = rows.of(is_kept(spread(rows.keys), self.stride))
 
-    def _once(
-        self, stream: str, groups: Groups, chosen: list[int], told: Callable[[], Told]
-    ) -> Rows | None:
+    def _once(self, stream: str, groups: Groups, chosen: list[int], told: Told) -> Rows | None:
         """The rows of steps that are kept, each step of a rank once, in line order; None where the
         ranks speak in other streams."""
         ranks, last = np.full(len(groups), -1), np.full(len(groups), -1)
@@ -92,12 +87,12 @@ class Compared:
             if known and groups.segments[i] == self.segment:
                 ranks[i], last[i] = rank, self.last.get(rank, -1)
                 self.streams[rank] = stream
-                self.last[rank] = int(told().keys(groups.begins[i + 1] - 1))
+                self.last[rank] = told.ends[i]
         if ranks.max() < 0:
             return None
         if len(self.last) == 1:
-            self._ahead(told())
-        at, keys = told().kept(self.stride)
+            self._ahead(told)
+        at, keys = told.kept(self.stride)
         group = np.searchsorted(groups.begins, at, side="right") - 1
         kept = (ranks[group] >= 0) & ((at != groups.begins[group]) | (keys != last[group]))
         at, keys, of = at[kept], keys[kept], ranks[group[kept]]

@@ -1,5 +1,6 @@
 """Steps of a run as numbers that grow, and which of them are kept of a long one."""
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,16 +30,33 @@ class Rows(NamedTuple):
 
 
 class Told:
-    """The steps of these series, asked for by all metrics that stand in the same records."""
+    """The steps of these series, asked for by all metrics that stand in the same records; worked
+    out where somebody asks."""
 
     def __init__(self, groups: Groups) -> None:
-        self._step, self._begins = groups.arrays.step, groups.begins
-        epoch = groups.arrays.epoch
-        self._epochs = not np.isnan(epoch[0]) or not np.isnan(epoch).all()
-        self._epoch = epoch
-        self.spread = spread(self.keys(slice(None)) if self._epochs else self._step)
-        self.rises = bool((self._step[1:] > self._step[:-1]).all() and not self._epochs)
+        self._step, self._epoch = groups.arrays.step, groups.arrays.epoch
+        self._begins = groups.begins
         self._kept: dict[int, tuple[Ints, Ints]] = {}
+
+    @cached_property
+    def _epochs(self) -> bool:
+        return bool(not np.isnan(self._epoch[0]) or not np.isnan(self._epoch).all())
+
+    @cached_property
+    def spread(self) -> Ints:
+        """A number of each row by which it is kept or not."""
+        return spread(self.keys(slice(None)) if self._epochs else self._step)
+
+    @cached_property
+    def rises(self) -> bool:
+        """Whether each row is of a later step than the one before."""
+        return bool((self._step[1:] > self._step[:-1]).all() and not self._epochs)
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """The key of each series' last row."""
+        ends: list[int] = self.keys(self._begins[1:] - 1).tolist()
+        return ends
 
     def keys(self, at: Any) -> Ints:
         """Epoch and step of these rows as one number."""
