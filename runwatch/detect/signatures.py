@@ -120,8 +120,13 @@ class Catalog:
         self._speech = compiled(context_table()["speech"], re.I)
 
     def watchwords(self) -> frozenset[str]:
-        """Fragments of which every line that matches a signature holds at least one."""
-        return frozenset(self._by_fragment)
+        """Fragments of which every line that tells something holds at least one. What only looks
+        like a failure tells nothing by itself: every line of a Megatron log counts its NaNs."""
+        return frozenset(
+            fragment
+            for fragment, names in self._by_fragment.items()
+            if any(self.signatures[name].role != "noise" for name in names)
+        )
 
     def match(self, line: str, text: str = "") -> tuple[Signature, dict[str, str]] | None:
         """The signature with the strongest claim on this line, and what the line tells besides.
