@@ -26,6 +26,8 @@ def culprit(
     """
     hit = incident.first
     if hit.kind == "nccl_timeout":
+        if late := _late([incident, *same, *others]):
+            return late
         return suspect(_merged(streams), next((s.world for s in streams if s.world), None))
     if hit.note.startswith("undetermined"):
         return None, hit.note
@@ -50,6 +52,16 @@ def culprit(
     if "device" in hit.told:
         return None, f"undetermined: the line names device {hit.told['device']}, not the rank"
     return None, "undetermined: the line names no rank"
+
+
+def _late(incidents: Sequence[Incident]) -> tuple[int | None, str] | None:
+    """The ranks that lines name as those that the others wait for, None where none does."""
+    named = {r for i in incidents if i.first.told.get("whose") == "late" for r in i.ranks}
+    if not named:
+        return None
+    if len(named) == 1:
+        return named.pop(), ""
+    return None, f"undetermined: the others wait for ranks {listed(named)}"
 
 
 def _task(hit: Hit, streams: list[Sightings]) -> int | None:

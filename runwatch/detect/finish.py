@@ -98,7 +98,8 @@ def _spoils(incident: Incident, finish: Hit) -> bool:
     hit = incident.first
     if hit.role not in ("root", "generic"):
         return False
-    return hit.kind in _LOST or (finish.signature == "last-step" and hit.kind not in CRASHES)
+    taken_down = hit.kind in CRASHES and "worker" not in hit.told
+    return hit.kind in _LOST or (finish.signature == "last-step" and not taken_down)
 
 
 def _began_anew(incident: Incident, finish: Hit, streams: list[Sightings]) -> bool:

@@ -13,6 +13,9 @@ from runwatch.detect.traceback import Open, kind_of_cut
 # How long other streams must have gone on, by their clocks, for a stream without steps to have
 # overcome a fault (microseconds).
 _LATER = 60_000_000
+# What a scheduler has ended may train on for the seconds that it is given, which may be many
+# steps; only more of them are a run that was not ended.
+_GRACE = 200
 
 
 def gathered(streams: list[Sightings]) -> Episode:
@@ -33,10 +36,18 @@ def _went_on(incident: Incident, stream: Sightings, streams: list[Sightings]) ->
     course, first = stream.progress, incident.first
     if course.points:
         since = course.advances - incident.last_at
-        return since >= ENOUGH or (since > 0 and course.segment > first.segment)
+        enough = _GRACE if "final" in first.told else ENOUGH
+        return since >= enough or (since > 0 and _anew(first, stream))
     if not first.clock or first.role == "ending":
         return False
     return any(s.progress.points and s.clock > first.clock + _LATER for s in streams)
+
+
+def _anew(hit: Hit, stream: Sightings) -> bool:
+    """The stream began again after it: a new segment, or a checkpoint that was loaded."""
+    phase = stream.phase
+    loaded = phase is not None and phase.kind == "loading" and phase.line > hit.line
+    return stream.progress.segment > hit.segment or loaded
 
 
 def _broken_off(stream: Sightings) -> Iterable[Incident]:

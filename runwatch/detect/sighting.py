@@ -145,7 +145,7 @@ class Sightings:
         hit.at, hit.clock, hit.segment, hit.far = note.at, note.clock, note.segment, note.far
         hit.attempt = note.segment + len(self.restarts)
         hit.step, hit.time, hit.told = note.step, note.time, told
-        if signature and signature.whose and not caught:
+        if signature and signature.whose and (signature.whose == "late" or not caught):
             hit.told = told | {"whose": signature.whose}
         if caught:
             hit.note = caught.user
@@ -166,7 +166,7 @@ class Sightings:
         else:
             if hit.signature == "spawn-process" and hit.rank is not None:
                 self.spawned = (hit.line, hit.rank)
-            if hit.kind == "nccl_timeout":
+            if hit.kind == "nccl_timeout" and hit.told.get("whose") != "late":
                 if hit.at - self.waiting.since >= ENOUGH:
                     self.waiting = Waiting(since=hit.at)
                 self.waiting.feed(hit.rank, hit.told)

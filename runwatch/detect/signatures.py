@@ -53,7 +53,8 @@ def masked(text: str) -> str:
 class Signature:
     """One known text. `kind` "@exit" means that the exit code in the line tells the kind.
 
-    `whose` is "node" or "job" where the fault is not of one rank, whoever prints it.
+    `whose` is "node" or "job" where the fault is not of one rank, whoever prints it, and "late"
+    where the line names a rank that the others wait for.
     """
 
     name: str

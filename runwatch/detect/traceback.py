@@ -16,6 +16,7 @@ from runwatch.detect.signatures import context_table
 from runwatch.pattern import compiled
 
 _HEADER = "Traceback (most recent call last)"
+_ESCAPED = "\\n"  # the line ends of a traceback that is one line, as JSON writes it
 _FRAME = compiled(
     r'(?:File "|(?P<boxed>│ )(?=\S+\.py:))(?P<file>[^"\n:]+|[^"\n]+?)'
     r'(?:", line |:)(?P<line>\d+)(?:,? in (?P<name>\S+))?'
@@ -121,6 +122,8 @@ class Reader:
         body = _PREFIX.sub("", note.text)
         tb = self.writers.get(writer)
         if _HEADER in body:
+            if _ESCAPED in body.partition(_HEADER)[2]:
+                return _quoted(body)
             self._open(writer, tb, note)
             return None
         if tb and self.rows - tb.seen > _OPEN_LINES:
@@ -161,9 +164,7 @@ class Reader:
         _note_context(tb, f"{file} in {name}\n")
         if not _LIBRARY.search(file):
             tb.frame = raw[:KEPT_CHARACTERS].strip()
-            tb.user = f"{file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame['line']}" + (
-                f" in {name}" if name else ""
-            )
+            tb.user = _place_of(frame)
 
     def broken_off(self) -> list[Open]:
         """The tracebacks that have begun and not come to their exception."""
@@ -180,6 +181,13 @@ class Reader:
         """What `state` gave, as it was."""
         writers = {key: Open(**tb) for key, tb in state["writers"]}
         return cls(writers, state["rows"], state["thread"])
+
+
+def _place_of(frame: re.Match[str]) -> str:
+    """Where a frame is, in few words: `train.py:88 in main`."""
+    file, name = frame["file"], frame["name"] or ""
+    place = f"{file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame['line']}"
+    return f"{place} in {name}" if name else place
 
 
 def _exception(body: str, tb: Open | None) -> Caught | None:
@@ -202,6 +210,21 @@ def _exception(body: str, tb: Open | None) -> Caught | None:
     if framed or not plain or not (message or "." in name):
         return None
     return Caught(name, message, (), "", False, False, bool(tb and tb.chained))
+
+
+def _quoted(body: str) -> Caught | None:
+    """The first exception of a traceback that stands in one line, its line ends escaped."""
+    tb = Open(0, "", 0, 0)
+    for piece in body.partition(_HEADER)[2].split(_ESCAPED)[:_OPEN_LINES]:
+        plain = piece.replace('\\"', '"')
+        if frame := _FRAME.search(plain[:1000]):
+            tb.frames += 1
+            _note_context(tb, f"{frame['file']} in {frame['name'] or ''}\n")
+            if not _LIBRARY.search(frame["file"]):
+                tb.user = _place_of(frame)
+        elif caught := _exception(plain.strip().strip('",}'), tb):
+            return caught
+    return None
 
 
 @lru_cache(maxsize=1)
