@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from runwatch.curve import Curve, higher_is_better, words_of
 from runwatch.errors import UsageError
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen
 
 _PAIR = compiled(r"\s*(?P<name>[^=<>]+?)\s*(?P<sign>[=<>])=?\s*(?P<value>\S+)\s*")
 # Names that a quantity goes by, the evaluation first: a baseline is a number of an evaluation.
@@ -21,7 +21,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Baseline:
     """A metric and the value that it should reach. `rises` where higher is better."""
 
@@ -67,7 +67,7 @@ class Baseline:
         return f"{self.name}={self.value:g}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """Another run, to be compared with at the same step."""
 

@@ -4,14 +4,16 @@ Pure values; nobody sleeps here. What counts as something happening is `news`.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from runwatch.slotted import frozen
 
 GROWTH = 1.5
 MOVED = 0.05  # relative change of the loss that is news
 FULL_EVERY = 5  # reports between two fuller summaries
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glance:
     """A run at the moment of a report, as far as the pace of reports depends on it.
 
@@ -26,7 +28,7 @@ class Glance:
     state: object = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cadence:
     """The pace of reports: `interval` seconds until the next, between `start` and `most`; `past`
     are those before it."""

@@ -7,7 +7,7 @@ it is done.
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from runwatch.looking import Look, borrowed, cited_lines, look, reference_run
 from runwatch.redact import redact
 from runwatch.review import Review, Reviewer, ask, question
 from runwatch.run_id import run_id
+from runwatch.slotted import frozen
 from runwatch.stopping import KILL, NONE, act, announced
 from runwatch.target import FILES, VERTEX, Kind, Target, vertex_page
 
@@ -35,7 +36,7 @@ PAGES = "https://wandb.ai"
 LIVE = 900.0  # seconds since a run was written by another program that may still keep it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """How to check. `reference` names a run of the history; `instead` is a log that is read where
     the target cannot be; `reviewer` is None where nobody is asked; `order` is what is done about a

@@ -4,19 +4,20 @@ Pure values. How the run was read is in `checking`, what each signal says in `ju
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
 from runwatch.finding import Finding
 from runwatch.judge import Opinion, Signal
 from runwatch.judgement import Judgement
+from runwatch.slotted import frozen
 
 RUNGS = (600.0, 1200.0, 1800.0, 3600.0)  # seconds between checks: 10, 20, 30, 60 minutes
 SLACK = 60.0  # seconds before its time at which a check is due: timers do not fire on the second
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What to do. `decided_by` is rules, reviewer, or source where nothing could be read; then the
     judgement is None. `concern` is what the rules are unsure about, for a reviewer."""
@@ -27,7 +28,7 @@ class Answer:
     concern: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Last:
     """What is remembered of the check before: its answer, its time, how often to look, and what
     was known, so that an anomaly shows as new. `noted` and `acted` identify the stop that was told
@@ -63,7 +64,7 @@ class Last:
         return now >= self.due - timedelta(seconds=min(SLACK, 0.1 * self.interval))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkup:
     """A check as it is told and kept. `stop` identifies a STOP by what it rests on, "" for others;
     `noted` and `acted` are those that were told and acted on, up to now."""

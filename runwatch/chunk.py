@@ -1,11 +1,13 @@
 """Bytes as they arrived, from which stream, and the cursor to go on from."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from runwatch.slotted import frozen
 
 TELEMETRY = "telemetry"  # the kind of a stream of what machines tell of themselves
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stream:
     """One sequence of lines of a run: a file, a rank's stdout, a container.
 
@@ -19,7 +21,7 @@ class Stream:
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cursor:
     """Where to go on in a stream: everything before `offset` was read and is stored.
 
@@ -35,7 +37,7 @@ class Cursor:
     at: float = field(default=0.0, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chunk:
     """Bytes of one stream, in order, cut anywhere. Empty data says that time has passed.
 

@@ -1,10 +1,11 @@
 """Jobs that a platform runs: their states, their tasks, their machines."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from runwatch.slotted import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CloudTask:
     """A task of a pipeline. `state` is the platform's word without what all its words begin with;
     `began` and `ended` are seconds since 1970, None where it has not."""
@@ -15,7 +16,7 @@ class CloudTask:
     ended: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CloudJob:
     """A job that a platform runs: `noun` says what it is, `path` its full name, `machine` what it
     runs on. Times as those of a task."""

@@ -2,7 +2,8 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from runwatch.slotted import frozen
 
 # Lower is better for these words of a metric's name, and for whatever is a loss or a perplexity.
 _COSTS = frozenset(
@@ -14,7 +15,7 @@ _COSTS = frozenset(
 _COSTLY = frozenset(("loss", "eval_loss", "perplexity"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """A value and where it stands; `epoch` and `step` are None where the log tells none."""
 
@@ -29,7 +30,7 @@ class Spot:
         return f"line {self.line}" if self.epoch is None else f"epoch {self.epoch:g}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Curve:
     """One metric of a run. `blocks` are means of equally many finite values each, at the place of
     their last; `tail` the last values, NaN and infinities included; `count` all finite ones."""

@@ -1,7 +1,7 @@
 """What a watched run tells as it happens, in plain values for whoever shows it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -10,10 +10,11 @@ from runwatch.errors import RunwatchError
 from runwatch.finding import Finding
 from runwatch.ingest.process import Process
 from runwatch.remedy import Action, Remedy
+from runwatch.slotted import frozen
 from runwatch.vitals import Gpu
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Began:
     """The baseline of a target: whether its process was found and its log can be read."""
 
@@ -28,7 +29,7 @@ class Began:
     resumed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progressed:
     """A report. `metrics` by quantity are (name, value); `rate` is a throughput in words.
 
@@ -58,7 +59,7 @@ class Progressed:
     cloud: CloudJob | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A finding is new, changed (severity, state or role), or withdrawn. `reset` is the pace of
     reports in seconds where it started over for it."""
@@ -71,7 +72,7 @@ class Found:
     reset: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turned:
     """The state of a run, its process or its source is another."""
 
@@ -82,7 +83,7 @@ class Turned:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Acting:
     """What is about to be done, said before it is done; or proposed, where a person has to."""
 
@@ -91,7 +92,7 @@ class Acting:
     remedy: Remedy
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Acted:
     """What came of it."""
 
@@ -100,7 +101,7 @@ class Acted:
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Noted:
     """A word about the source: a rotation, a fallback, a lost connection."""
 
@@ -109,7 +110,7 @@ class Noted:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """The target cannot be read, or not any more."""
 
@@ -118,7 +119,7 @@ class Failed:
     error: RunwatchError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """The final word: the summary as `scan --json` has it, and the artifact."""
 

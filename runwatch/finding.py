@@ -1,9 +1,11 @@
 """What a detector saw: one fault or anomaly, where it stands in the log, and what to do."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
+
+from runwatch.slotted import frozen
 
 NO_RANK = "undetermined: the lines name no rank"
 
@@ -40,7 +42,7 @@ class State(StrEnum):
     OPEN = "open"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One fault or anomaly. Lines are 1-based and count `\\n` only, as an editor does.
 

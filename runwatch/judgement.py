@@ -4,13 +4,14 @@ What each kind of finding means is data, in `kinds.toml`: this file holds no kin
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
 from runwatch import shipped
 from runwatch.finding import Finding, Role, Severity, State
+from runwatch.slotted import frozen
 
 
 class TerminalState(StrEnum):
@@ -45,7 +46,7 @@ class Decision(StrEnum):
     CONDITIONAL = "CONDITIONAL"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """How the run ended and the line that says so (line 0 where no line does).
 
@@ -62,7 +63,7 @@ class Ending:
 GOES_ON = Ending(TerminalState.RUNNING, "more may be written")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One thing that was looked for, or could not be, and why."""
 
@@ -71,7 +72,7 @@ class Check:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The one answer, the finding it rests on, and what a person would do next.
 
@@ -88,7 +89,7 @@ class Verdict:
     ending: Ending | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """What a kind of finding means; the fields are those of `kinds.toml`."""
 

@@ -7,7 +7,7 @@ where it is now.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from runwatch.recent import Recent
 from runwatch.redact import redact
 from runwatch.run_id import run_id
 from runwatch.scanning import scan
+from runwatch.slotted import frozen
 from runwatch.summary import Steps, Summary
 from runwatch.target import FILES, Kind, Target
 
@@ -43,7 +44,7 @@ QUIET = 0.25  # seconds without text after which the source is asked whether the
 PATIENCE = 20.0  # seconds without text after which there is none
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """A run as it was found. `root` is the finding that the verdict rests on."""
 

@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from runwatch.past import remembered
 from runwatch.pipeline import Analysis
 from runwatch.remedy import Allowed
 from runwatch.scanning import run_id
+from runwatch.slotted import frozen
 from runwatch.target import FILES, Kind, Target
 from runwatch.watch import Watch
 
@@ -43,7 +44,7 @@ BUSY = 60.0  # seconds after which one that is written faster than it is read is
 SMALL = 1 << 16  # bytes of a chunk that is most likely the last for now
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wishes:
     """How to watch: the pace of reports, one look only, what may be done."""
 

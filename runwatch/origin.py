@@ -7,12 +7,13 @@ the words of a command, which everybody on that host sees.
 
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runwatch.ingest.process import Process
 from runwatch.ingest.process_remote import SAY_CUT, cut
 from runwatch.ingest.ssh import Host
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen
 
 _NAME = compiled(r"[A-Za-z_][A-Za-z_0-9]*")
 # A shell sets the first itself where nobody else did; some shells let nobody set the others.
@@ -20,7 +21,7 @@ _SET_BY_SHELLS = ("PWD", "OLDPWD", "SHLVL")
 _KEPT_BY_SHELLS = frozenset(("UID", "EUID", "PPID", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO", "_"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """What it takes to start a process again, beside its command and folder: the environment, and
     the files behind its standard output and error. `barred` is why that must not be done."""

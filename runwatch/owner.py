@@ -7,16 +7,17 @@ there is none, a log is watched without its process.
 import os
 import subprocess
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from runwatch.errors import RunwatchError
 from runwatch.ingest.process import PASSERS, Process
 from runwatch.ingest.process_local import local
+from runwatch.slotted import mutable
 
 PROC = "/proc"
 
 
-@dataclass(slots=True)
+@mutable
 class Owner:
     """A process and what it takes to start it again.
 

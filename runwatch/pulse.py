@@ -1,7 +1,7 @@
 """How a live run is right now: where each stream is, how fast it goes, how the loss went."""
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from runwatch.chunk import Chunk
 from runwatch.column import Frame
 from runwatch.records import Batch
 from runwatch.redact import redact
+from runwatch.slotted import mutable
 
 _TIMES = 64  # pairs of step and time that the pace is taken from
 _SEGMENT = 1 << 48  # more than any step
@@ -18,7 +19,7 @@ _SHOWN = 160  # characters of the line that shows the format
 _PLAIN = {"_per_second": "/s", "_per_sec": "/s", "per_second": "/s", "/sec": "/s"}
 
 
-@dataclass(slots=True)
+@mutable
 class Place:
     """One stream: its rank, last step and when it last said anything (seconds, steady clock).
     `trains` is False for one that only tells of states."""
@@ -30,7 +31,7 @@ class Place:
     trains: bool = True
 
 
-@dataclass(slots=True)
+@mutable
 class Pulse:
     """Fed every chunk with the batch that it gave and the time of its arrival."""
 

@@ -5,11 +5,12 @@ note: whatever a failure signature might be in, and what stands around it. Both 
 stream; `Batch` says which.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from runwatch.chunk import Stream
 from runwatch.column import Column, Frame, Kind
 from runwatch.redact import redact
+from runwatch.slotted import frozen
 
 POINTS: dict[str, Kind] = {
     "line": "int64",
@@ -37,7 +38,7 @@ LINES: dict[str, Kind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """What one chunk of one stream said: `points` in POINTS, `lines` in LINES, in line order.
 

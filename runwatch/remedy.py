@@ -6,19 +6,20 @@ may help against unasked is data, `restart` in `kinds.toml`.
 
 import shlex
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any, Protocol
 
 from runwatch.finding import Finding
 from runwatch.ingest.process import Process
 from runwatch.judgement import rule
+from runwatch.slotted import frozen
 
 TRIES = 3
 RESTART, REVIVE, CLEAR, CANCEL = "restart", "kill-restart", "clear-cache", "cancel"
 KINDS = (RESTART, REVIVE, CLEAR, CANCEL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allowed:
     """What the user allows: `fix` is off with --no-fix; `yes` names kinds allowed in advance, for
     any cause; the commands are the user's own, in words of a shell. `remote` is on with
@@ -32,7 +33,7 @@ class Allowed:
     away: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remedy:
     """One thing to do. `asks` where only a person may; `command` does it in a shell in `folder`."""
 
@@ -49,7 +50,7 @@ class Remedy:
         return f"cd {shlex.quote(self.folder)} && {self.command}" if self.folder else self.command
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Action:
     """A remedy that was tried: for which finding, at which step, and what came of it."""
 
@@ -66,7 +67,7 @@ class Action:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """Tries by kind since the run last came further than where it failed."""
 

@@ -11,7 +11,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from http.client import HTTPException
 from typing import Any
 
@@ -21,6 +21,7 @@ from runwatch.judgement import Judgement
 from runwatch.pattern import compiled
 from runwatch.plain import one_line
 from runwatch.redact import redact
+from runwatch.slotted import frozen
 
 PATIENCE = 60.0  # seconds for the whole answer, however slowly it comes
 MOST = 1 << 20  # bytes of an answer that are read
@@ -32,7 +33,7 @@ _THOUGHTS = compiled(r"\A\s*<think>.*?</think>", re.DOTALL)  # of models served 
 _PATHS = compiled(r"(?:\w+@[\w.-]+:)?(?:~|\.{1,2})?/[^\s,;:'\"]+|\w+@[\w.-]+(?::\S+)?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reviewer:
     """Where to ask: `url` as in LLM_BASE_URL (`https://host/v1`)."""
 
@@ -56,7 +57,7 @@ class Reviewer:
         return urllib.parse.urlsplit(self.url).netloc.rpartition("@")[2]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Review:
     """What was asked of whom, what came, and what it means; `why` where it means WAIT for want of
     an answer."""

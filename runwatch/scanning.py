@@ -1,7 +1,6 @@
 """A run at rest, read from its start or from where it was left, to its end."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from runwatch.pipeline import Analysis, covered
 from runwatch.recent import Recent
 from runwatch.records import Batch
 from runwatch.run_id import run_id as run_id
+from runwatch.slotted import frozen
 from runwatch.summary import Coverage, Summary
 from runwatch.tally import Tally
 from runwatch.target import FILES, SERVICES, Kind, Target
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runwatch.store import Past, Store
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Headway:
     """How far a scan is, in stored bytes; `bytes_total` is 0 where nobody knows."""
 

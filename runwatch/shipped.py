@@ -1,9 +1,13 @@
-"""What is known and ships as data: tables beside the modules that apply them, read by one way."""
+"""What is known and ships as data: tables beside the modules that apply them, read by one way.
 
+They are TOML, which takes longer to understand than a small log; what was understood is kept.
+"""
+
+import marshal
 import os
 from typing import Any
 
-import tomli
+from runwatch.kept import recall, remember
 
 _PACKAGE = os.path.dirname(__file__)
 
@@ -16,7 +20,16 @@ def text(path: str) -> str:
 
 def table(path: str) -> dict[str, Any]:
     """A TOML file of the package by its path in it, each time anew: `detect/checkpoint.toml`."""
-    return tomli.loads(text(path))
+    status = os.stat(os.path.join(_PACKAGE, path))
+    key = "table", path, status.st_size, status.st_mtime_ns
+    known = recall(key)
+    if known is None:
+        import tomli
+
+        known = marshal.dumps(tomli.loads(text(path)))
+        remember(key, known)
+    found: dict[str, Any] = marshal.loads(known)  # noqa: S302 our own, as `kept` reads it
+    return found
 
 
 def names(folder: str, ending: str) -> list[str]:

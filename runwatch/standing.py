@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from runwatch.finding import Finding, Role, State
 from runwatch.judgement import Ending
+from runwatch.slotted import frozen
 
 STEADY = 0.03  # seconds that a finding must stand to be told: half a traceback is no news
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Course:
     """A run as its log tells it: how it ended and since when that stands, when a line came last,
     and which line that was; `stride` are the steps between two reports, 0 where that is not known.

@@ -1,15 +1,16 @@
 """The summary of a run: what was measured, how it went and ended, what was looked at."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from runwatch.curve import Curve
 from runwatch.finding import Finding
 from runwatch.judgement import Check, TerminalState, Verdict
+from runwatch.slotted import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steps:
     """The first and last step that the log names, and the announced total."""
 
@@ -18,7 +19,7 @@ class Steps:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coverage:
     """How much was read and what came of it.
 
@@ -37,7 +38,7 @@ class Coverage:
     files_skipped: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """One run, judged. `curves` are for whoever judges further; they are not printed."""
 

@@ -1,17 +1,19 @@
 """Count, first, last, extremes and mean of every metric, without keeping a point."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from runwatch.slotted import frozen
+
 # Columns of a row.
 COUNT, NAN, FIRST, LAST, LEAST, MOST, TOTAL = range(7)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetricTally:
     """One metric in one unit. `count` includes the NaN; extremes and mean leave them out."""
 
@@ -27,7 +29,7 @@ class MetricTally:
 
     def as_dict(self) -> dict[str, Any]:
         """The row that `parse --summary` prints."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 class Tally:

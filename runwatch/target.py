@@ -3,12 +3,12 @@
 import ipaddress
 import os
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 from runwatch.errors import UsageError
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen
 
 _HOST = r"(?P<host>\[[0-9a-fA-F:.%\w]+\]|[A-Za-z0-9][\w.-]*)"
 _USER = r"(?:(?P<user>[^\s@:/]+)@)"
@@ -48,7 +48,7 @@ _CLOUD_PAGE = compiled(
 _ADDRESS = compiled(r"(https?://)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?/?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """One run, as named: `text` is what was typed, `path` the same with `~` expanded.
 

@@ -8,11 +8,11 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from runwatch.errors import InputError, UsageError, in_words
+from runwatch.slotted import frozen
 
 EVERY = 10  # minutes
 _PATIENCE = 30.0  # seconds for systemctl and crontab
@@ -50,7 +50,7 @@ def timer_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Systemd:
     """Two unit files in the user's folder of units."""
 
@@ -129,7 +129,7 @@ class Systemd:
             path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cron:
     """One line of the user's crontab, told by the mark at its end."""
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from runwatch.slotted import frozen
 
 SURE = 2.6  # normal deviations of the Mann-Kendall statistic: one false trend in a hundred
 FEW = 8  # values below which no trend is told
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trend:
     """`z` in normal deviations (positive: up), `change` from the first value to the last along the
     median slope, `noise` the spread around it."""

@@ -1,9 +1,9 @@
 """Signs of life of the GPUs that a run works on."""
 
-from dataclasses import dataclass
+from runwatch.slotted import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gpu:
     """All GPUs of a run together: mean utilisation in %, memory in bytes (0 where unknown)."""
 

@@ -38,7 +38,7 @@ parts = pattern._parts
 pattern._parts = lambda *given: made.append(given) or parts(*given)
 found = pattern.compiled(r"(?P<step>\\d+) of (\\w+)", re.I)
 print(found == re.compile(r"(?P<step>\\d+) of (\\w+)", re.I), len(made), found.groupindex)
-pattern.keep()
+from runwatch import kept; kept.save()
 """
 
 
@@ -62,7 +62,7 @@ def asked(cache: Path) -> str:
     install = cache / "install" / "runwatch"
     if not install.exists():
         install.mkdir(parents=True)
-        for name in ("__init__.py", "cache.py", "pattern.py"):
+        for name in ("__init__.py", "cache.py", "kept.py", "pattern.py"):
             (install / name).write_bytes((package / name).read_bytes())
         (install / "__pycache__").touch()  # no folder: patterns go to the user's cache
     env = {**os.environ, "PYTHONPATH": str(install.parent), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -33,7 +33,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         code = _run(list(sys.argv[1:] if words is None else words))
         sys.stdout.flush()
-        _keep_patterns()
+        _save_what_is_kept()
     except RunwatchError as error:
         complain(error)
         return error.exit_code
@@ -52,10 +52,10 @@ def main(words: Sequence[str] | None = None) -> int:
     return code
 
 
-def _keep_patterns() -> None:
-    from runwatch.pattern import keep
+def _save_what_is_kept() -> None:
+    from runwatch.kept import save
 
-    keep()
+    save()
 
 
 def _failed(error: OSError) -> InputError:

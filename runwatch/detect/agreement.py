@@ -1,6 +1,6 @@
 """Ranks that disagree about what all of them used to say alike."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
+from runwatch.slotted import frozen
 
 WATCHED = ("lr", "grad_norm", "loss", "loss_scale")
 LASTING = 5  # compared steps in a row, to the last one, at which they disagree
@@ -135,7 +136,7 @@ def _proven(quantity: str, of: Compared, before: list[int]) -> bool:
     return agreed >= PROVEN and agreed >= 0.9 * len(before) and varied
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Sides:
     """What one step says: the ranks that are not of the majority, what they and the others said,
     and where they did; `divided` where two sides are equally large."""

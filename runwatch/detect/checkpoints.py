@@ -5,7 +5,7 @@ one saved at the lowest evaluation loss; else the last.
 """
 
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,12 +14,13 @@ import numpy as np
 from runwatch import shipped
 from runwatch.pattern import compiled
 from runwatch.records import Batch
+from runwatch.slotted import frozen
 
 _KEPT = 64  # checkpoints remembered, the last ones
 _LONGEST = 2_000  # characters of a line that may tell of one
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkpoint:
     """One saved checkpoint. `time` is the line's, in microseconds; `loss` the evaluation loss that
     the run had reported last when it was saved."""

@@ -5,13 +5,15 @@ group's sequence, the culprit is a rank that said nothing; it can be named only 
 ranks is known and exactly one is missing. If one of them is behind the others, it is suspected.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from runwatch.slotted import mutable
 
 _KEPT = 8192
 
 
-@dataclass(slots=True)
+@mutable
 class Waiting:
     """Who waited at which number. Keys are ranks."""
 

@@ -1,7 +1,7 @@
 """What the ranks of a run say of one metric at the same steps: where they agree, who does not."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from runwatch.detect.series import Groups
 from runwatch.detect.steps import Rows, Told, among, firsts, is_kept, spread
 from runwatch.detect.table import Floats, Ints
+from runwatch.slotted import mutable
 
 MOST = 256  # steps that are kept of a metric; of more, every second one
 SAME = 1e-3  # share by which values may differ that agree: they are printed rounded
@@ -24,7 +25,7 @@ _COLUMNS = ("value", "rank", "line", "time", "count", "loose")
 Place = tuple[str, int, int]  # stream, line and time
 
 
-@dataclass(slots=True)
+@mutable
 class Group:
     """Ranks that say alike what the first rank did not, and where one of them says it first."""
 
@@ -33,7 +34,7 @@ class Group:
     place: Place
 
 
-@dataclass(slots=True)
+@mutable
 class Compared:
     """One metric in the latest segment of a run; a step is kept or not whoever tells it when.
 

@@ -8,13 +8,14 @@ the same second the death that is least likely an echo.
 """
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from runwatch.detect.exits import belief
 from runwatch.detect.hit import KEPT_CHARACTERS
 from runwatch.detect.note import Note
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _FIELD = compiled(
     r"(?:\[?(?:rank|default) ?\d+\]?:\s*)*(time|host|rank|exitcode|error_file|traceback)\s*: ?(.*)$"
@@ -25,7 +26,7 @@ _KEPT = 512
 _FRAMED_LINES = 200  # how long a traceback inside a table may be
 
 
-@dataclass(slots=True)
+@mutable
 class Entry:
     """One failed process. `line` is where its exit code stands, or its rank where that is cut."""
 
@@ -45,7 +46,7 @@ class Entry:
     stamped: bool = False  # the time is that of an exception, not of the agent's look
 
 
-@dataclass(slots=True)
+@mutable
 class Tables:
     """The tables of one stream, filled line by line."""
 

@@ -1,15 +1,16 @@
 """What became of every incident of a run, and the order in which they came."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runwatch.detect.hit import Hit, Incident
+from runwatch.slotted import mutable
 
 CRASHES = ("segfault", "bus_error_shm")  # a launcher that reports these reports a cause
 
 Key = tuple[int, str, int]
 
 
-@dataclass(slots=True)
+@mutable
 class Episode:
     """`root` is what ended the run, None where nothing did; `ending` what ended it from outside.
 

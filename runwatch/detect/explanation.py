@@ -2,20 +2,21 @@
 
 import inspect
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runwatch.detect import Faults, detectors
 from runwatch.detect.named import Rules
 from runwatch.detect.signatures import Signature, catalog, context_table
 from runwatch.judgement import rule, rules
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen
 
 _PARTS = ("Sees", "Matters", "Misses", "Tune")
 _PART = compiled(rf"^({'|'.join(_PARTS)}): ", re.M)
 _MAX_SAMPLES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """`parts` has what the detector sees, why that matters, what it misses and how to tune it.
 

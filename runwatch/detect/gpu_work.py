@@ -1,12 +1,13 @@
 """What the GPUs of a run do while it says nothing: a hang and a long phase differ there."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from runwatch.detect.gpu import BUSY
 from runwatch.detect.looks import Look, Looks, middle
 from runwatch.finding import Finding, Severity, State
 from runwatch.records import Batch
+from runwatch.slotted import frozen
 
 IDLE = 5.0  # % of utilisation that nobody works with
 FEW = 3  # looks that tell something
@@ -15,7 +16,7 @@ LIKE = 0.8  # of the power drawn in training: at work
 WAITS = 0.6  # of it: busy, but with nothing; waiting for other ranks keeps a GPU busy, too
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """What a silence is by the GPUs: `idle`, `waiting`, `busy` or, where they do not tell, ""."""
 

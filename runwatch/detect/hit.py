@@ -6,16 +6,17 @@ signature the first and the latest incidents of a stream are kept and the others
 memory is bounded whatever the log.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from runwatch.detect.progress import ENOUGH
+from runwatch.slotted import mutable
 
 KEPT_FIRST, KEPT_LAST, KEPT_RANKS, KEPT_LINES, KEPT_CHARACTERS = 6, 6, 4096, 4, 600
 KEPT_ATTEMPTS = 64
 
 
-@dataclass(slots=True)
+@mutable
 class Hit:
     """One line that matters. `at` counts the advances of its stream; `clock` is the latest
     time (microseconds) that its stream had shown by then, 0 where it shows none; `far` the furthest
@@ -40,7 +41,7 @@ class Hit:
     attempt: int = 0
 
 
-@dataclass(slots=True)
+@mutable
 class Incident:
     """Hits of one fault without progress between them; the first is the one to cite."""
 
@@ -86,7 +87,7 @@ def begun(hit: Hit) -> Incident:
     return begun
 
 
-@dataclass(slots=True)
+@mutable
 class Incidents:
     """All incidents of one stream, per signature and kind, the middle ones only counted."""
 

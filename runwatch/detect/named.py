@@ -1,7 +1,7 @@
 """Rules that somebody asked for by name, with thresholds of their own."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,13 +16,14 @@ from runwatch.kernels.run import SEGMENT
 from runwatch.kernels.tracks import Tracks, unkeyed
 from runwatch.records import Batch
 from runwatch.shipped import table
+from runwatch.slotted import frozen
 
 ALL = "all"  # asks for every rule, each with its own threshold
 _ANY = 1e300  # where a threshold has no limit
 _KEPT = 10  # spells told per rule and series, the last ones
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A rule as `named.toml` describes it, `value` being the threshold: above 0 and `below` that, a
     `whole` number where it counts."""

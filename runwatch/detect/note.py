@@ -1,14 +1,14 @@
 """A line of note, and where its stream stood when it came."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from runwatch.column import Frame
+from runwatch.slotted import mutable
 
 _SEEN_CHARACTERS = 3000
 
 
-@dataclass(slots=True)
+@mutable
 class Note:
     """One row of LINES. `at`, `clock` and `far` are filled in by who reads the stream."""
 

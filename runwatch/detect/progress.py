@@ -5,13 +5,14 @@ reports a loss without a step). A fault that is followed by two such advances di
 one alone may be a line that another rank had still in its buffer.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 import numpy as np
 
 from runwatch.column import Column, Frame, distinct
 from runwatch.records import Batch
+from runwatch.slotted import mutable
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +23,7 @@ _STEP_BITS, _EPOCH_BITS = 33, 20
 _MOST = ((1 << 10) - 1, (1 << _EPOCH_BITS) - 1, (1 << _STEP_BITS) - 1)
 
 
-@dataclass(slots=True)
+@mutable
 class Progress:
     """One stream's course. `total` and `epochs` are what the log announced.
 

@@ -5,7 +5,7 @@ it becomes one hit at most.
 """
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from runwatch.detect.collective import Waiting
@@ -18,6 +18,7 @@ from runwatch.detect.signatures import Signature, catalog
 from runwatch.detect.traceback import Caught, Reader, kind_of
 from runwatch.pattern import compiled
 from runwatch.records import Batch
+from runwatch.slotted import mutable
 
 _WORLD = compiled(r"(?:world[_ ]?size|nranks|n_ranks)['\"]?\s*[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
 _EPOCHS = compiled(
@@ -42,7 +43,7 @@ KEPT_RESTARTS = 4096
 NEAR = 8  # lines within which "saving checkpoint" still explains an exception
 
 
-@dataclass(slots=True)
+@mutable
 class Sightings:
     """What one stream has shown so far."""
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-import tomli
-
 from runwatch import shipped
 from runwatch.errors import FormatError
 from runwatch.fragments import Fragments
@@ -165,11 +163,17 @@ def _ends(text: str) -> str:
 
 def parsed(text: str, where: str) -> list[Signature]:
     """The signatures of one TOML file. Raises FormatError, naming `where`, on a bad one."""
+    import tomli
+
     try:
-        rows = tomli.loads(text).get("signature", [])
+        table = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
         raise FormatError(f"{where}: {error}", hint="signature files are TOML") from error
-    return [_signature(row, where) for row in rows]
+    return _signatures(table, where)
+
+
+def _signatures(table: dict[str, Any], where: str) -> list[Signature]:
+    return [_signature(row, where) for row in table.get("signature", [])]
 
 
 def _signature(row: dict[str, Any], where: str) -> Signature:
@@ -194,7 +198,9 @@ def _signature(row: dict[str, Any], where: str) -> Signature:
 def catalog() -> Catalog:
     """The signatures that come with the package, read once."""
     names = shipped.names(_FOLDER, ".toml")
-    return Catalog(s for name in names for s in parsed(shipped.text(f"{_FOLDER}/{name}"), name))
+    return Catalog(
+        s for name in names for s in _signatures(shipped.table(f"{_FOLDER}/{name}"), name)
+    )
 
 
 @lru_cache(maxsize=1)

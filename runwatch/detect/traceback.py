@@ -6,7 +6,7 @@ about. Cited are the line of the exception and the last frame in the user's own 
 """
 
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from runwatch.detect.hit import KEPT_CHARACTERS
 from runwatch.detect.note import Note
 from runwatch.detect.signatures import context_table
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen, mutable
 
 _HEADER = "Traceback (most recent call last)"
 _ESCAPED = "\\n"  # the line ends of a traceback that is one line, as JSON writes it
@@ -54,7 +55,7 @@ _OPEN_LINES = 400  # a traceback that has said nothing for so many lines of note
 _KEPT_WRITERS = 4096
 
 
-@dataclass(slots=True)
+@mutable
 class Open:
     """One writer's traceback so far."""
 
@@ -75,7 +76,7 @@ class Open:
     rank: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caught:
     """An exception that a traceback ended with, or that stands alone (no frames)."""
 
@@ -94,7 +95,7 @@ class Caught:
         return self.type.rsplit(".", 1)[-1]
 
 
-@dataclass(slots=True)
+@mutable
 class Reader:
     """The tracebacks of one stream."""
 

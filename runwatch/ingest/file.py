@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO
 
@@ -15,6 +14,7 @@ from runwatch.ingest.ranks import rank_of
 from runwatch.ingest.sniff import SAMPLE, looks_binary, sample_of
 from runwatch.ingest.source import CHUNK_SIZE, Skipped, Source
 from runwatch.ingest.text import is_plain, texts
+from runwatch.slotted import frozen
 from runwatch.target import Target
 
 NOTHING_READ = "nothing of it could be read"
@@ -69,7 +69,7 @@ def unreadable(path: str, error: OSError) -> InputError:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogFile:
     """A file that a stream is read from."""
 

@@ -2,9 +2,9 @@
 
 import os
 from collections import OrderedDict
-from dataclasses import dataclass
 
 from runwatch.ingest.follow_rotated import Key, key_of
+from runwatch.slotted import mutable
 
 
 class Descriptors:
@@ -47,7 +47,7 @@ class Descriptors:
             self.close(key)
 
 
-@dataclass(slots=True)
+@mutable
 class Part:
     """A file that a stream is read from, and how far."""
 

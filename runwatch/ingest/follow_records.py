@@ -1,7 +1,7 @@
 """Files of records that are followed: their bytes turned into lines as they are written."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from runwatch.chunk import Chunk, Cursor, Stream
@@ -10,9 +10,10 @@ from runwatch.ingest.follow_table import Table
 from runwatch.ingest.following import Following, Reach
 from runwatch.ingest.identity import is_head
 from runwatch.ingest.kinds import lasting
+from runwatch.slotted import mutable
 
 
-@dataclass(slots=True)
+@mutable
 class _Growing:
     """A file that grows; `offset` is where its text ends, `given` how much of it is known."""
 
@@ -30,7 +31,7 @@ class _Growing:
             yield replace(chunk, stream=self.stream, data=text[start - begin :], offset=start)
 
 
-@dataclass(slots=True)
+@mutable
 class _Document:
     """A document that is written anew and longer, under one name or one for each checkpoint."""
 

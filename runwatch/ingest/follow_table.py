@@ -5,12 +5,13 @@ logged for the first time. The rows that were given before are not given again.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runwatch.chunk import Chunk
+from runwatch.slotted import mutable
 
 
-@dataclass(slots=True)
+@mutable
 class Table:
     """One table: its heading, its first and its last row, how many there were.
 

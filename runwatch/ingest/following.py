@@ -3,15 +3,15 @@
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
 from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.slotted import frozen
 from runwatch.target import SERVICES, Kind, Target
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reach:
     """Whether the source answers. Where it does not, the state of the run is unknown, not bad.
 

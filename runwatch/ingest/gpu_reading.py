@@ -1,9 +1,10 @@
 """One look at one GPU, the same whoever was asked."""
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from runwatch.slotted import frozen
 
 _KEYS = {
     "util": "gpu_util", "used": "mem_used_gb", "total": "mem_total_gb",
@@ -13,7 +14,7 @@ _KEYS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """One GPU at one time; None is what it does not tell.
 

@@ -5,7 +5,6 @@ for; what it would tell its makers of its use is switched off.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from typing import Any
@@ -26,6 +25,7 @@ from runwatch.ingest.service import (
     unreachable,
 )
 from runwatch.judgement import TerminalState
+from runwatch.slotted import mutable
 from runwatch.target import Target
 
 _STATES = {
@@ -43,7 +43,7 @@ _ROWS = 5_000  # lines that are given together
 _LOGIN = "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, say who"
 
 
-@dataclass(slots=True)
+@mutable
 class _Spot:
     """Where in a metric's history a reader is: the token of a page and how many of it are read."""
 

@@ -5,11 +5,11 @@ What is computed from what a system tells stands here; where it is read from is 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from os.path import basename
 from typing import Protocol
 
 from runwatch.errors import InputError
+from runwatch.slotted import frozen
 
 _STATES = {
     "R": "running", "S": "sleeping", "I": "sleeping", "D": "blocked", "U": "blocked",
@@ -20,7 +20,7 @@ PASSERS = frozenset(("tee", "cat", "script", "ts", "rotatelogs", "multilog", "sv
 _LOG_ENDINGS = (".log", ".out", ".err", ".txt", ".jsonl")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Process:
     """One look at a process.
 
@@ -46,7 +46,7 @@ class Process:
         return self.state not in ("gone", "zombie")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A process as a table of all has it: whose child it is and what it was started with."""
 
@@ -56,7 +56,7 @@ class Row:
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opened:
     """A descriptor of a process: what it leads to, and whether it reads or writes it."""
 

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from runwatch.slotted import mutable
 
 _TAKEN = frozenset(("step", "timestamp"))
 
@@ -25,7 +27,7 @@ def said(message: str, time: float | None = None) -> bytes:
     return row(None, time, {"message": message})
 
 
-@dataclass(slots=True)
+@mutable
 class Counter:
     """The one step of a run whose metrics count on different axes.
 

@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -19,13 +19,14 @@ from runwatch.errors import RunwatchError, UnreachableError, UsageError
 from runwatch.ingest.source import Skipped
 from runwatch.judgement import Ending, TerminalState
 from runwatch.redact import redact
+from runwatch.slotted import frozen, mutable
 from runwatch.target import VERTEX, Target
 
 Seen = Mapping[str, Any]
 """What was given before, as plain JSON values that the service understands."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tracked:
     """A run as its service describes it. `state` is the service's own word.
 
@@ -63,7 +64,7 @@ HISTORY = "history"
 """The one stream of a service that keeps one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """Some lines of one stream, and what of it is seen behind them. `kind` is that of the stream,
     None for the service's own; `rank` is the rank that wrote it, where that is known."""
@@ -128,7 +129,7 @@ def ending_of(states: Mapping[str, TerminalState], state: str, who: str) -> Endi
     return None if found is None else Ending(found, f"{who} says {state.lower()}")
 
 
-@dataclass(slots=True)
+@mutable
 class _Place:
     """Where a reader is in one stream."""
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from shlex import quote
 
 from runwatch.errors import InputError
 from runwatch.ingest.process_shell import Run, here
 from runwatch.judgement import Ending, TerminalState
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen
 
 _FIELD = compiled(r"(?:^|\s)(\w[\w:/-]*)=")
 _WHOLE_LINE = ("StdOut", "StdErr", "StdIn", "WorkDir", "Command", "JobName", "Comment")
@@ -25,7 +26,7 @@ _STATES = {
 _PLACE = compiled(r"%(\d*)([%AaJjNnsTtuxb])")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """A job as Slurm describes it. `state` is its word: PENDING, RUNNING, COMPLETED, TIMEOUT …
 

@@ -1,16 +1,16 @@
 """What every source is: a run's streams, and their bytes from wherever they were left."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.slotted import frozen
 
 CHUNK_SIZE = 1 << 22
 """Bytes of text in a chunk, about: memory stays flat whatever the size of the log."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skipped:
     """A file that was not read, or not to its end, and why, in words for a person.
 

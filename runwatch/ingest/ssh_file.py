@@ -5,12 +5,13 @@ the head is compared before and after each read. Nothing holds the old file open
 after a rotation it is found by its inode beside the log.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from os.path import basename, dirname, join
 from shlex import quote
 
 from runwatch.chunk import Cursor, Stream
 from runwatch.ingest.follow_rotated import copies_among
+from runwatch.slotted import frozen, mutable
 
 HEAD = 4096
 PIECE = 1 << 20
@@ -20,7 +21,7 @@ FORMATS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """What stat said of a name: `at` is when it was written last, in seconds since 1970, `time` the
     same finer, which is only compared."""
@@ -46,7 +47,7 @@ def looks(answer: bytes) -> dict[str, Look]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head:
     """How a file begins: the POSIX checksum of its first bytes and how many they were."""
 
@@ -65,7 +66,7 @@ class Head:
         return f"{self.checksum} {self.length}"
 
 
-@dataclass(slots=True)
+@mutable
 class Part:
     """A file that a stream is read from, and how far. `settled`: nobody writes to it any more."""
 
@@ -97,7 +98,7 @@ def part_of(path: str, cursor: Cursor) -> Part | None:
         return None
 
 
-@dataclass(slots=True)
+@mutable
 class RemoteTail:
     """A followed name and where its stream stands."""
 

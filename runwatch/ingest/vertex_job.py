@@ -4,12 +4,13 @@ The words of the states are those of the client library's own enumerations.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from runwatch.cloud import CloudJob, CloudTask
 from runwatch.judgement import TerminalState
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen
 
 JOB, PIPELINE, TASK = "JOB_STATE_", "PIPELINE_STATE_", "TASK_STATE_"
 OVER = {
@@ -28,7 +29,7 @@ _CODES = (
 _REPLICA = compiled(r"workerpool(\d+)-(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """A state that something has come to: `who` is what reports call it, `at` when, in seconds
     since 1970, None where that is not known. `error` says why, where it went wrong."""
@@ -39,7 +40,7 @@ class Turn:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Described:
     """A job with all that is asked of it. `made` is when it was created; `jobs` are the ids of the
     custom jobs that write its log, each with the task that it is of, "" for the job's own; `ranks`

@@ -6,10 +6,12 @@ minute is asked for again, whatever time it says of itself.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
+
+from runwatch.slotted import mutable
 
 OVERLAP = 60_000_000_000  # ns that are asked for again
 _AT_ONCE = 10_000_000_000  # ns within which what is received is told by an open stream
@@ -21,7 +23,7 @@ _OF_LOGGERS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(slots=True)
+@mutable
 class Given:
     """What of one stream was given: ids of entries, each with when it was received and the time it
     says, in ns; all that was received before `floor` counts as given."""
@@ -30,7 +32,7 @@ class Given:
     floor: int = 0
 
 
-@dataclass(slots=True)
+@mutable
 class Journal:
     """Which entries of a log were given.
 

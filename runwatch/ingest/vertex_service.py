@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from runwatch.errors import InputError, UnreachableError
@@ -14,6 +13,7 @@ from runwatch.ingest.vertex_job import Described, described_job, described_pipel
 from runwatch.ingest.vertex_log import Journal, lines_of, stamp
 from runwatch.ingest.vertex_tail import Tail
 from runwatch.judgement import Ending
+from runwatch.slotted import frozen
 from runwatch.target import Kind, Target, vertex_page
 
 STATES = "vertex"
@@ -26,7 +26,7 @@ _JOBS = 500  # custom jobs that a filter has room for: the latest of a pipeline 
 _LONGEST = 300.0  # seconds between questions for a log that was asked for too often
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pace:
     """Seconds: between two looks at the job, between two questions for its log, the same while the
     service tells of itself what arrives, and how long after its end that log is waited for."""

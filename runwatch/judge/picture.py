@@ -1,17 +1,18 @@
 """A run as the signals see it: what was found, how its numbers went, what they should have been."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runwatch.baseline import Baseline, Reference
 from runwatch.curve import Curve
 from runwatch.finding import Finding
+from runwatch.slotted import frozen
 from runwatch.summary import Steps
 
 WINDOW = 64  # blocks that a trend is told from, at most
 LEAST = 12  # and at least, where there are as many
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Picture:
     """`tolerance` is the share by which a value may be worse than its baseline; `over` says that
     the run has come to its end as it should."""

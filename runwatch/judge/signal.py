@@ -1,7 +1,7 @@
 """Signals and the opinions on them."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
@@ -12,6 +12,7 @@ from runwatch.curve import Curve
 from runwatch.finding import Finding, Severity
 from runwatch.judge.picture import Picture
 from runwatch.judgement import Ending, Judgement, TerminalState, fold
+from runwatch.slotted import frozen
 
 
 class Opinion(StrEnum):
@@ -23,7 +24,7 @@ class Opinion(StrEnum):
     UNKNOWN = "unknown"  # nothing was there to be looked at, or not enough
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signal:
     """One thing that was looked at. `line` (0 where none) of `stream` is what it rests on,
     `finding` the id of the finding that says so, if one does."""

@@ -7,18 +7,19 @@ over to the array when asked, and gives its past as plain JSON values from both.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from runwatch.slotted import frozen
+
 NOTHING = int(np.iinfo(np.int64).min)  # a null step, time or rank
 _FIRST = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """One number of a record, or an array of `size` of them.
 

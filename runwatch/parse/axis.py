@@ -1,11 +1,11 @@
 """Axes: the numbers of a line that say where in the run it belongs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from runwatch.parse.quantity import Names
 from runwatch.parse.text import Number
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _SINGULAR = frozenset(("step", "iter", "iteration", "epoch", "update", "batch", "global step"))
 _STRONG = frozenset(("step", "iter", "iteration", "update", "steps", "iterations", "updates"))
@@ -40,7 +40,7 @@ _PAIR_TIME = compiled(r"^\s\|\s$")
 _PAIR_CLOSES = compiled(r"^[\])](?::?\s+|\t)(?=[^\W\d_]\S*)")
 
 
-@dataclass(slots=True)
+@mutable
 class Axes:
     """The slots that say where a line belongs, while they are being found."""
 

@@ -5,11 +5,12 @@ length are read one by one, each under the number of its line.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from runwatch.chunk import Chunk, Cursor
 from runwatch.parse.clean import MAX_TEXT
+from runwatch.slotted import mutable
 
 _MAX_TAIL = 4 * MAX_TEXT  # bytes of an unfinished text that are kept
 _MARK = b"\xef\xbb\xbf"
@@ -24,7 +25,7 @@ class Spans(NamedTuple):
     end: memoryview
 
 
-@dataclass(slots=True)
+@mutable
 class Cut:
     """One stream: the unfinished text, the bytes that it stands for, the lines before it, and
     whether texts of the line that it is in were read."""

@@ -1,7 +1,7 @@
 """The parts that the numbers of a line play: axes that say where it belongs, and measurements."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runwatch.parse.axis import Axes, axis_of, is_strong, leading
 from runwatch.parse.name import END_MARK
@@ -10,6 +10,7 @@ from runwatch.parse.plan import Field
 from runwatch.parse.quantity import Names
 from runwatch.parse.text import Number, Sentence
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _STEP_UNITS = frozenset(("it", "its", "ba", "steps", "iters", "iterations", "batch", "batches"))
 _EPOCH_UNITS = frozenset(("epoch", "epochs"))
@@ -34,7 +35,7 @@ _ASIDE = compiled(
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
 
 
-@dataclass(slots=True)
+@mutable
 class Draft:
     """A line's fields while they are being found, and what speaks for and against them."""
 

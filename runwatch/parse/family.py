@@ -3,13 +3,13 @@
 The knowledge is `family.toml`. It is a hint for people; nothing is read differently for it.
 """
 
-from dataclasses import dataclass
 from functools import cache
 
 from runwatch.parse.knowledge import shipped
+from runwatch.slotted import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Family:
     """A program, and texts of which each says that it printed a line."""
 

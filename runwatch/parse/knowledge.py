@@ -5,22 +5,20 @@ A user's file is TOML of the same shape as ours, all in one: `[[quantity]]`, `[a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import tomli
 
 from runwatch.errors import FormatError
 from runwatch.parse.prefix import Prefixes
 from runwatch.parse.quantity import Names
 from runwatch.shipped import table
+from runwatch.slotted import frozen
 
 _KEYS = frozenset(("quantity", "axis", "setting", "prefix", "fragments", "silent"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Knowledge:
     """What a parser is given to know."""
 
@@ -66,6 +64,8 @@ def shipped(name: str) -> dict[str, Any]:
 
 def document_of(path: Path) -> dict[str, Any]:
     """A user's file. Raises FormatError where it is no TOML or has what means nothing."""
+    import tomli
+
     try:
         document = tomli.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError) as error:

@@ -1,7 +1,7 @@
 """What the parser writes down: points, lines of note, progress, and how much was understood."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from runwatch.chunk import Stream
@@ -11,6 +11,7 @@ from runwatch.parse.place import Place
 from runwatch.parse.prefix import Prefix
 from runwatch.parse.quantity import Names
 from runwatch.records import Batch
+from runwatch.slotted import mutable
 from runwatch.tally import Tally
 
 _EVAL_OF = {"loss": "eval_loss", "accuracy": "eval_accuracy"}
@@ -18,7 +19,7 @@ _MAX_EXAMPLES = 5
 _EXAMPLE_WIDTH = 200
 
 
-@dataclass(slots=True)
+@mutable
 class Account:
     """What was read and what came of it.
 

@@ -1,7 +1,7 @@
 """The members of an object, taken one by one: its measurements, and where in the run it belongs."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeGuard
 
 from runwatch.parse import unit
@@ -9,11 +9,12 @@ from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import Point, finite, number
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _FRACTION = compiled(r"(\d{1,15}) ?/ ?(\d{1,15})")
 
 
-@dataclass(slots=True)
+@mutable
 class Members:
     """What the members that were taken so far say."""
 

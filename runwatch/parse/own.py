@@ -1,7 +1,7 @@
 """A user's own file of formats, entry by entry: what works, and how far the rest got."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from runwatch.parse.parser import Parser
 from runwatch.parse.prefix import Prefixes, own_pattern
 from runwatch.parse.quantity import Names
 from runwatch.parse.survey import Seen, Survey
+from runwatch.slotted import mutable
 
 _PATIENCE = 0.05  # seconds that one attempt to match may take
 _KEYS = {
@@ -20,7 +21,7 @@ _KEYS = {
 }
 
 
-@dataclass(slots=True)
+@mutable
 class Trial:
     """A sample tried. `said` is what came out, or how far it got."""
 
@@ -29,7 +30,7 @@ class Trial:
     said: str
 
 
-@dataclass(slots=True)
+@mutable
 class Entry:
     """One entry of the file. With a log, `used` counts where it applied, `example` shows one."""
 

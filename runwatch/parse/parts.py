@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from runwatch.parse.table import Head
 from runwatch.parse.trace import Outcome
+from runwatch.slotted import frozen, mutable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slot:
     """A number of any width, nothing but digits where it is `whole`; None is the index of those
     that mean nothing."""
@@ -40,7 +41,7 @@ class Moment:
         return self.text.translate(digits), self.fraction, self.offset
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fixed:
     """Bytes that must stand as they are; where `free` is 1, any digit does."""
 
@@ -48,12 +49,12 @@ class Fixed:
     free: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blanks:
     """One or more blanks in front of a number that is padded to a width."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filling:
     """What a progress bar is drawn with, up to its end."""
 
@@ -61,7 +62,7 @@ class Filling:
 Part = Slot | Moment | Fixed | Blanks | Filling
 
 
-@dataclass(slots=True)
+@mutable
 class Template:
     """The parts of a line in order, and by slot what the readable path makes of them.
 

@@ -6,12 +6,13 @@ announced total, does not.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from runwatch.parse.plan import Evidence
 from runwatch.parse.record import Record
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _MAX_KINDS = 256  # of records whose last place is remembered
 
@@ -22,7 +23,7 @@ _ASIDE = compiled(
 )  # fmt: skip
 
 
-@dataclass(slots=True)
+@mutable
 class Place:
     """One writer's place. `marks` holds the last (epoch, step, total) of each kind of record."""
 
@@ -97,4 +98,4 @@ class Place:
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)

@@ -1,7 +1,9 @@
 """What a line of one shape means: which of its numbers are measurements, and where it belongs."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
+
+from runwatch.slotted import frozen
 
 
 class Evidence(IntEnum):
@@ -20,7 +22,7 @@ class Evidence(IntEnum):
     CLEAR = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """A measurement: `slot` is the number of its token in the line.
 
@@ -33,7 +35,7 @@ class Field:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What to take from every line of a shape. Slots count all tokens of the line from 0.
 

@@ -5,12 +5,12 @@ The knowledge is `prefix.toml` and the user's own files; here it is put together
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from runwatch.errors import FormatError
 from runwatch.parse import stamp
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen
 
 _DEPTH = 10  # nested prefixes of one line; srun + container + torchrun + two loggers is six
 _RANK_DIGITS = 7
@@ -47,7 +47,7 @@ class Prefix(NamedTuple):
     deep: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pattern:
     """Many prefixes as one expression; `parts` has the groups (index, meaning) of each by its own
     group, `names` what `prefix.toml` calls it."""
@@ -84,7 +84,7 @@ class Pattern:
         return m.end(), found, self.names[m.lastgroup]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prefixes:
     """All known prefixes, by where they may stand, and the user's own."""
 

@@ -3,11 +3,12 @@
 The knowledge is `metrics.toml`; here it is only looked up.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 from runwatch.pattern import compiled
+from runwatch.slotted import frozen
 
 _CAMEL = compiled(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _MAX_FOUND = 1 << 16  # names whose rule is remembered
@@ -21,7 +22,7 @@ _EXTREMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """One entry of `metrics.toml`; `clue` says that such a name is a measurement by itself,
     `sure` that it is one even alone on a line that names no step."""
@@ -43,7 +44,7 @@ class Rule:
         return not self.also or bool(self.also & words)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Names:
     """All that is known of metric names."""
 

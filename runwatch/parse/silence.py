@@ -3,10 +3,11 @@
 A `Quiet` follows one writer and knows what kind of block its lines stand in.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _TRACEBACK = compiled(r"Traceback \(most recent call last\)|^\s*[╭┌].*Traceback")
 _FRAME = compiled(r'^\s+\S|^\s*$|^\s*File "|^During handling|^The above exception|^[│╰╭┌└]')
@@ -49,7 +50,7 @@ class Traits(NamedTuple):
         return not (self.starts or self.source)
 
 
-@dataclass(slots=True)
+@mutable
 class Quiet:
     """The block that one writer's lines stand in. `code` counts how much the last lines looked
     like source; `traceback` is 1 inside one and 2 on its last line."""

@@ -5,7 +5,6 @@ logger's, an MLPerf event with its name in `key`. What they wrap is what counts.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from runwatch.parse import stamp
@@ -15,6 +14,7 @@ from runwatch.parse.plan import Evidence
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import MAX_RANK, Record, count
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _TEXT_KEYS = ("log", "textPayload", "message", "msg", "MESSAGE", "event", "text", "jsonPayload")
 _MOST_MILLISECONDS = 1e14  # since 1970: beyond them is no date of ours
@@ -31,7 +31,7 @@ _EVAL = compiled(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$
 _MAX_ITEMS = 32  # a longer list is data, not measurements
 
 
-@dataclass(slots=True)
+@mutable
 class Unwrapped:
     """An object read: its record, or the text it wraps with the time around it."""
 

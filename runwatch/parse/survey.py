@@ -5,7 +5,7 @@ each can be accounted for.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runwatch.chunk import Stream
 from runwatch.parse import bar
@@ -22,6 +22,7 @@ from runwatch.parse.quantity import Names
 from runwatch.parse.record import Record
 from runwatch.parse.text import read
 from runwatch.parse.writer import Writer
+from runwatch.slotted import mutable
 
 _MAX_FORMS = 4096  # forms, prefixes or metrics that are told apart; further ones are only counted
 _WIDTH = 300  # characters of an example
@@ -38,7 +39,7 @@ _WAITING = {
 }
 
 
-@dataclass(slots=True)
+@mutable
 class Seen:
     """Something recognised: how often, first in which line, and how it looked there."""
 
@@ -48,7 +49,7 @@ class Seen:
     example: str = ""
 
 
-@dataclass(slots=True)
+@mutable
 class Form:
     """Lines of one form: where their step and rank come from, and why they count or do not.
 
@@ -66,7 +67,7 @@ class Form:
     metrics: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@mutable
 class Metric:
     """A metric with its unit: what it measures in our words, how often, and its first line."""
 

@@ -7,7 +7,7 @@ The names are in another line than the numbers, so a `Table` remembers them for 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from runwatch.parse import unit
@@ -16,6 +16,7 @@ from runwatch.parse.plan import Evidence, Plan
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import Point, Record, count, finite, number
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _TIMES = frozenset(("time", "timestamp", "date", "datetime", "wall time", "wall_time"))
 _SHORT = {"#": "step", "E": "epoch"}  # heads that are axes only above a column
@@ -29,7 +30,7 @@ _RULE = compiled(r"^[\s|│┃+\-=─━═┄┈╭╮╰╯├┤┬┴┼┌�
 Head = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
-@dataclass(slots=True)
+@mutable
 class Table:
     """What one writer's table needs from the lines before: column names, a box's section."""
 

@@ -7,13 +7,14 @@ found holds for every line of the shape.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runwatch.parse import unit as units
 from runwatch.parse.name import SIGHT, count, near, trailing_name
 from runwatch.parse.number import NAN_MARK
 from runwatch.parse.word import merge
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _WRAPPER = compiled(
     r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|(?<![\w>-])>=?"
@@ -55,7 +56,7 @@ def speaks_of_eval(text: str) -> bool:
     return _EVAL.search(text) is not None
 
 
-@dataclass(slots=True)
+@mutable
 class Number:
     """One number of a line with what stands around it.
 
@@ -76,7 +77,7 @@ class Number:
     quoted: bool = False  # whether it counts on an axis by its whole name only, as a quoted key
 
 
-@dataclass(slots=True)
+@mutable
 class Sentence:
     """A line read: its numbers and how many of its words belong to none of them."""
 

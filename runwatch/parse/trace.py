@@ -1,6 +1,6 @@
 """What the readable path did with one line, and what that says of every line like it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from runwatch.kernels.layout import ASIDE, COUNTING, NESTED, NO_BAR
@@ -11,9 +11,10 @@ from runwatch.parse.record import Record
 from runwatch.parse.silence import Traits
 from runwatch.parse.table import Head
 from runwatch.parse.writer import Writer
+from runwatch.slotted import frozen, mutable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Context:
     """What a line's writer knew before: whether it was inside a record of many lines, inside
     source, and under which table header."""
@@ -23,7 +24,7 @@ class Context:
     head: Head = ((), ())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What the readable path makes of a line: the form of its points, their values, its place."""
 
@@ -76,7 +77,7 @@ class Outcome:
         )  # fmt: skip
 
 
-@dataclass(slots=True)
+@mutable
 class Trace:
     """The steps that a line took through the readable path, in order."""
 

@@ -1,6 +1,6 @@
 """One writer of a stream (a rank, or the stream itself) and what its next line depends on."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from runwatch.parse.gate import Gate
@@ -10,6 +10,7 @@ from runwatch.parse.record import Record
 from runwatch.parse.silence import Quiet
 from runwatch.parse.table import Table
 from runwatch.pattern import compiled
+from runwatch.slotted import mutable
 
 _HEADING = compiled(
     r"(?i)^result for .*:$|\b(?:metrics|results?|summary|statistics|timing"
@@ -19,7 +20,7 @@ _HEADING = compiled(
 _VARIABLE = 2  # letters: "Step 2: x = 4" is arithmetic
 
 
-@dataclass(slots=True)
+@mutable
 class Writer:
     """Place, block, table and gate of one writer. `open` is True inside a record of many lines."""
 

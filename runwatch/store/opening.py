@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from random import random
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import runwatch
 from runwatch import shipped
 from runwatch.errors import StoreError
+from runwatch.slotted import frozen
 from runwatch.store import actions
 from runwatch.store.trouble import translated
 from runwatch.store.turn import headers, turn
@@ -46,7 +46,7 @@ ONE_AT_A_TIME = threading.Lock()
 BUSY = ("could not set lock", "used by another process", "different configuration")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patience:
     """How long to wait for a file that another process holds, in seconds of `clock`."""
 

@@ -1,13 +1,13 @@
 """What is known of a run from before: where to go on, and what was learned so far."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from runwatch.chunk import Cursor
+from runwatch.slotted import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Past:
     """The cursors and the state of a run's last flush; they belong together.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runwatch.redact import redact
+from runwatch.slotted import frozen
 
 if TYPE_CHECKING:
     from runwatch.column import Column, Frame
@@ -19,7 +19,7 @@ Series: TypeAlias = tuple[str, int | None, str, str | None, str | None]
 TEXT_LIMIT = 10_000  # characters kept of one line
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rows:
     """`points` name their series by its place in `series`; Counters are by stream name."""
 

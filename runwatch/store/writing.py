@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from runwatch.chunk import Cursor
 from runwatch.errors import StoreError
+from runwatch.slotted import frozen
 from runwatch.store.incoming import incoming
 from runwatch.store.opening import first_row
 
@@ -22,7 +22,7 @@ OF_A_RUN = ("streams", "lines", "findings", "judgements", "runs")  # series and 
 _TEXTS = frozenset(("run", "stream", "metric", "unit", "quantity", "identity"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flush:
     """One run's next piece: everything that has to be kept together."""
 
