@@ -13,7 +13,7 @@ def run() -> None:
     """Run one command line and end the process with its exit code. Whatever is open is closed by
     then, and to take the interpreter apart takes a tenth of the time of a short command."""
     code = main()
-    if threading.active_count() > 1:
+    if sum(not thread.daemon for thread in threading.enumerate()) > 1:
         sys.exit(code)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

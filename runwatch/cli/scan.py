@@ -50,9 +50,12 @@ def run(options: argparse.Namespace) -> int:
     """The worst code of the runs, or of the errors where there were any."""
     from runwatch.cli.report.sink import sink
 
+    store = None if options.no_store else store_at(options.db)
+    if store:
+        store.prepare()
     load_numpy()
     with sink(options.out, force=options.force) as out:
-        runs, errors = _scan(options)
+        runs, errors = _scan(options, store)
         out.write(_document(runs, errors) if options.json else _text(runs, options).encode())
     if errors:
         return errors[0][1].exit_code
@@ -72,14 +75,13 @@ def _worst(codes: list[int]) -> int:
 
 
 def _scan(
-    options: argparse.Namespace,
+    options: argparse.Namespace, store: "Store | None"
 ) -> tuple[list[dict[str, Any]], list[tuple[str, RunwatchError]]]:
     """The runs that could be read, and what went wrong by path; both may hold the same path."""
     from runwatch.cli import complain
 
     runs: list[dict[str, Any]] = []
     errors: list[tuple[str, RunwatchError]] = []
-    store = None if options.no_store else store_at(options.db)
     rules = named_rules(options.rule)
     for target in all_of(options):
         path = str(target)

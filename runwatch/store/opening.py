@@ -22,6 +22,7 @@ from runwatch import shipped
 from runwatch.errors import StoreError
 from runwatch.slotted import frozen
 from runwatch.store import actions
+from runwatch.store.instance import ALONE, ATTACHED, Way
 from runwatch.store.trouble import translated
 from runwatch.store.turn import headers, turn
 
@@ -92,13 +93,13 @@ def to_write(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
 
 
 @contextmanager
-def to_look(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
+def to_look(path: Path, patience: Patience, how: Way = ATTACHED) -> Iterator[DuckDBPyConnection]:
     """A history that is there, strictly read-only, for questions of ours to its tables."""
     with ONE_AT_A_TIME, translated(path):
         place, tries = path.resolve(), patience.tries()
         with (
             turn(place, tries, alone=False),
-            _connected(place, patience, tries, read_only=True) as connection,
+            _connected(place, patience, tries, read_only=True, how=how) as connection,
         ):
             yield connection
 
@@ -112,7 +113,7 @@ def to_read(path: Path, patience: Patience) -> Iterator[DuckDBPyConnection]:
     from runwatch.store.engine import duckdb
 
     if is_there(path):
-        with to_look(path, patience) as connection:
+        with to_look(path, patience, ALONE) as connection:
             actions.stand_in(connection)
             _shut(connection)
             yield connection
@@ -135,10 +136,10 @@ def first_row(
 
 @contextmanager
 def _connected(
-    path: Path, patience: Patience, tries: Iterator[bool], *, read_only: bool
+    path: Path, patience: Patience, tries: Iterator[bool], *, read_only: bool, how: Way = ATTACHED
 ) -> Iterator[DuckDBPyConnection]:
     with headers(path) as now:
-        connection, holder = _connect(path, tries, now, read_only=read_only)
+        connection, holder = _connect(path, tries, now, read_only=read_only, how=how)
         if connection is None:
             raise StoreError(
                 f"{path}: the history is in use by another process"
@@ -150,11 +151,16 @@ def _connected(
             _check_version(connection, path)
             yield connection
         finally:
-            connection.close()
+            how.close(connection)
 
 
 def _connect(
-    path: Path, tries: Iterator[bool], headers_now: Callable[[], bytes], *, read_only: bool
+    path: Path,
+    tries: Iterator[bool],
+    headers_now: Callable[[], bytes],
+    *,
+    read_only: bool,
+    how: Way,
 ) -> tuple[DuckDBPyConnection | None, str]:
     """A connection that knows the file as it is; or, when all tries are used up, who has it."""
     from runwatch.store.engine import duckdb
@@ -163,7 +169,7 @@ def _connect(
     while True:
         before = headers_now()
         try:
-            connection = duckdb.connect(str(path), read_only=read_only)
+            connection = how.open(path, read_only=read_only)
         except duckdb.Error as error:
             said = str(error)
             if any(word in said.lower() for word in BUSY):
@@ -173,7 +179,7 @@ def _connect(
         else:
             if headers_now() == before:
                 return connection, ""
-            connection.close()  # what DuckDB knows of the file is from before it had the lock
+            how.close(connection)  # what DuckDB knows of the file is from before it had the lock
         if not next(tries, False):
             return None, holder
 

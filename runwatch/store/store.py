@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from runwatch.chunk import Cursor
 from runwatch.redact import redact, redacted
 from runwatch.store import actions, asking, checks, writing
+from runwatch.store.instance import prepare
 from runwatch.store.opening import Patience, is_there, to_look, to_read, to_write
 from runwatch.store.past import Past
 from runwatch.store.rows import rows
@@ -45,6 +46,10 @@ class Store:
         self._clock = clock
         self._patience = Patience(patience, steady, sleep, random)
         self._revisions: dict[str, int] = {}
+
+    def prepare(self) -> None:
+        """Make ready on another core to open the history, which takes longer than a small scan."""
+        prepare(self.path)
 
     def past(self, run: str) -> Past | None:
         """Where to go on and with what state; None where nothing is stored of the run."""

@@ -1,10 +1,10 @@
 """Whose turn it is at a history: writers one at a time, readers together.
 
-DuckDB reads the headers of a file before it locks it. Who is held up between the two goes on from
-headers that another has replaced since: it overwrites what the other committed, or reads blocks
-that are gone. So runwatch takes turns at locks of its own first, in a small file beside the
-history; and once DuckDB holds its lock, the headers are compared with those from before, because
-others may write that know nothing of ours.
+Where it is not told what a file is, DuckDB reads the headers before it locks it. Who is held up
+between the two goes on from headers that another has replaced since: it overwrites what the other
+committed, or reads blocks that are gone. So runwatch takes turns at locks of its own first, in a
+small file beside the history; and once DuckDB holds its lock, the headers are compared with those
+from before, because others may write that know nothing of ours.
 
 There are two locks, a byte each. The room is held as long as the history is open. The gate is held
 on the way in: readers that come after a waiting writer wait behind it, else a writer would never

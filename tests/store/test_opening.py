@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -197,12 +197,14 @@ print(Store(Path(sys.argv[1])).query("SELECT count(*) AS n FROM checks").to_pyli
 
 @contextmanager
 def stopped_before_its_lock(path: Path, code: str) -> "Iterator[subprocess.Popen[str]]":
-    """A process that DuckDB has told the headers of the file, but that has no lock on it yet:
-    it is stopped as it closes the file for the second time, and goes on afterwards."""
+    """A process that was told the headers of the file, but has no lock on it yet: it is stopped
+    then, and goes on afterwards. A flush has looked at them itself, as its first read; for a query
+    DuckDB has closed the file for the second time."""
     trace = path.with_name("trace")
+    call, when = ("pread64", 1) if code is ONE_FLUSH else ("close", 2)
     watching = [
-        "strace", "-f", "-o", trace, "-P", path, "-e", "trace=close",
-        "-e", "inject=close:signal=SIGSTOP:when=2", sys.executable, "-c", code, path,
+        "strace", "-f", "-o", trace, "-P", path, "-e", f"trace={call}",
+        "-e", f"inject={call}:signal=SIGSTOP:when={when}", sys.executable, "-c", code, path,
     ]  # fmt: skip
     with subprocess.Popen(
         watching, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -216,7 +218,10 @@ def stopped_before_its_lock(path: Path, code: str) -> "Iterator[subprocess.Popen
         try:
             yield one
         finally:
-            os.kill(int(found[1]), signal.SIGCONT)
+            while one.poll() is None:  # each thread of its own is stopped so
+                with suppress(ProcessLookupError):
+                    os.kill(int(found[1]), signal.SIGCONT)
+                time.sleep(0.01)
         out, err = one.communicate()
         assert (err, one.returncode) == ("", 0)
         one.told = out  # type: ignore[attr-defined]
@@ -237,8 +242,8 @@ def traced() -> None:
 def test_what_another_committed_just_before_the_lock_is_not_lost(
     traced: None, tmp_path: Path, code: str
 ) -> None:
-    """DuckDB reads the headers before it locks; what a stranger writes in between is seen, and
-    stays."""
+    """What a stranger writes between our look at the headers, or DuckDB's, and its lock is seen,
+    and stays."""
     path = tmp_path / "h.duckdb"
     fill(Store(path))
     with stopped_before_its_lock(path, code) as one, duckdb.connect(str(path)) as stranger:
