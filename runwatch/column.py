@@ -9,10 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
-Flags = npt.NDArray[np.bool_]
+from runwatch.arrays import Array, Flags
 
 # Times are microseconds since 1970 in UTC; words are their places among the words of the column.
 Kind = Literal["int32", "int64", "float64", "time", "word", "text", "flag"]

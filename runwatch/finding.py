@@ -2,9 +2,9 @@
 
 from dataclasses import asdict, field
 from enum import StrEnum
-from hashlib import blake2b
 from typing import Any
 
+from runwatch.digest import blake2b
 from runwatch.slotted import frozen
 
 NO_RANK = "undetermined: the lines name no rank"

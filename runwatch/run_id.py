@@ -3,8 +3,8 @@
 import os
 from collections.abc import Callable
 from datetime import datetime
-from hashlib import blake2b
 
+from runwatch.digest import blake2b
 from runwatch.redact import redact
 from runwatch.target import FILES, Kind, Target
 

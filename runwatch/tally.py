@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Floats
 from runwatch.slotted import frozen
 
 # Columns of a row.
@@ -41,7 +41,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.rows: npt.NDArray[np.float64] = _empty(64)
+        self.rows: Floats = _empty(64)
         self._index: dict[tuple[str, str], int] = {}
 
     def row(self, metric: str, unit: str) -> int:
@@ -80,7 +80,7 @@ class Tally:
         return [tally for tally in found if tally.count]
 
 
-def _empty(rows: int) -> npt.NDArray[np.float64]:
+def _empty(rows: int) -> Floats:
     new = np.zeros((rows, TOTAL + 1))
     new[:, LEAST], new[:, MOST] = np.inf, -np.inf
     return new

@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runwatch.cli.words.environment import load_numpy, store_at
+from runwatch.cli.words.environment import store_at
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.lean import load_numpy
 from runwatch.cli.words.processes import add_processes, processes
 from runwatch.cli.words.rules import add_rules, named_rules
 from runwatch.cli.words.services import add_services, services

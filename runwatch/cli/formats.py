@@ -16,8 +16,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runwatch.cli.words.environment import load_numpy
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.lean import load_numpy
 from runwatch.errors import FormatError, UsageError
 
 if TYPE_CHECKING:

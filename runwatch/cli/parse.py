@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runwatch.cli.words.environment import load_numpy
 from runwatch.cli.words.formats import add_formats, own_formats
+from runwatch.cli.words.lean import load_numpy
 from runwatch.cli.words.services import add_services, all_of
 from runwatch.errors import RunwatchError, UsageError
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from runwatch.detect.table import MOVED, NO_RANK, Arrangement, Ints, Table, averages, into, span
+from runwatch.arrays import Ints
+from runwatch.detect.table import MOVED, NO_RANK, Arrangement, Table, averages, into, span
 
 WIDEST = 512  # points of a record
 FEW = 4  # records of a rank, typically, from which ranks are sorted by record

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from runwatch.arrays import Ints
 from runwatch.detect.alike import regular
-from runwatch.detect.table import MOVED, NO_RANK, Arrangement, Ints, Table, averages, into, span
+from runwatch.detect.table import MOVED, NO_RANK, Arrangement, Table, averages, into, span
 from runwatch.kernels.run import compiles
 
 LARGE = 4096  # rows from which compiled code arranges them

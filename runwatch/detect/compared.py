@@ -5,11 +5,10 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Flags, Floats, Ints
 from runwatch.detect.series import Groups
 from runwatch.detect.steps import Rows, Told, among, firsts, is_kept, spread
-from runwatch.detect.table import Floats, Ints
 from runwatch.slotted import mutable
 
 MOST = 256  # steps that are kept of a metric; of more, every second one
@@ -50,7 +49,7 @@ class Compared:
     line: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     time: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     count: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    loose: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    loose: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     streams: dict[int, str] = field(default_factory=dict)  # of each rank
     last: dict[int, int] = field(default_factory=dict)  # of each rank, the key it told last
     apart: dict[int, list[Group]] = field(default_factory=dict)

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Array, Flags, Floats, Indices
 from runwatch.curve import Curve, Spot, words_of
 from runwatch.detect.series import Columns
 from runwatch.kernels.tracks import NOTHING
@@ -17,8 +17,8 @@ _KNOWN = frozenset(
     ("loss", "eval_loss", "perplexity", "accuracy", "eval_accuracy", "reward", "lr", "grad_norm")
 )
 _EVALUATION = frozenset(("val", "valid", "validation", "eval", "evaluation", "test", "dev"))
-Rows = npt.NDArray[np.intp]
-Places = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]  # epoch, step, line
+Rows = Indices
+Places = tuple[Array, Array, Array]  # epoch, step, line
 
 
 class Curves:
@@ -103,17 +103,17 @@ def _at(table: Columns, row: int) -> list[float]:
     return [-1.0 if np.isnan(epoch) else epoch, -1 if step == NOTHING else step]
 
 
-def _where(table: Columns, rows: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _where(table: Columns, rows: Rows) -> tuple[Array, Array]:
     """Epochs and steps of rows; -1 for what they do not tell."""
     epoch = np.where(np.isnan(table.epoch[rows]), -1.0, table.epoch[rows])
     step = np.where(table.step[rows] == NOTHING, -1, table.step[rows])
     return epoch, step
 
 
-def _further(table: Columns, rows: Rows, seen: list[float]) -> npt.NDArray[np.bool_]:
+def _further(table: Columns, rows: Rows, seen: list[float]) -> Flags:
     """Which rows lie behind what was seen; none where the log tells no place."""
     epoch, step = _where(table, rows)
-    later: npt.NDArray[np.bool_] = (epoch > seen[0]) | ((epoch == seen[0]) & (step > seen[1]))
+    later: Flags = (epoch > seen[0]) | ((epoch == seen[0]) & (step > seen[1]))
     return later
 
 
@@ -145,7 +145,7 @@ def _take(track: dict[str, Any], table: Columns, rows: Rows) -> None:
     _fill(track, (epoch, step, line), values)
 
 
-def _fill(track: dict[str, Any], places: Places, values: npt.NDArray[np.float64]) -> None:
+def _fill(track: dict[str, Any], places: Places, values: Floats) -> None:
     """Add to the blocks. Sums run in order of arrival, so that the cut changes no bit of them."""
     track["count"] += len(values)
     i = 0

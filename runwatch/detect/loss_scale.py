@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from runwatch.arrays import Ints
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, place, run
-from runwatch.detect.table import Ints
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.loss_scale import FIELDS, follow

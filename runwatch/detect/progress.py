@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from runwatch.arrays import Array
 from runwatch.column import Column, Frame, distinct
 from runwatch.records import Batch
 from runwatch.slotted import mutable
-
-Array = np.ndarray[Any, Any]
 
 ENOUGH = 2
 _TURNS = 64

@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Flags, Floats, Ints
 from runwatch.column import Column
 from runwatch.detect.arrange import arranged
-from runwatch.detect.table import NO_RANK, Arrangement, Floats, Ints, Room
+from runwatch.detect.table import NO_RANK, Arrangement, Room
 from runwatch.kernels.run import SEGMENT, Kernel, Run
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
@@ -99,7 +99,7 @@ class Columns:
         return len(self.line)
 
     @cached_property
-    def measured(self) -> npt.NDArray[np.bool_]:
+    def measured(self) -> Flags:
         """Which rows measure a quantity that is known."""
         return np.asarray(self.quantity >= 0)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from runwatch.arrays import Floats, Ints
 from runwatch.column import distinct
 from runwatch.detect.arrange import LARGE
 from runwatch.detect.evaluating import Evaluating
@@ -14,7 +15,6 @@ from runwatch.detect.named import holds
 from runwatch.detect.platform import WATCHWORDS, Platform
 from runwatch.detect.series import Columns
 from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
-from runwatch.detect.table import Floats, Ints
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.run import compiles

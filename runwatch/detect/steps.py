@@ -4,10 +4,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Flags, Floats, Ints
 from runwatch.detect.series import Groups
-from runwatch.detect.table import Floats, Ints
 from runwatch.kernels.tracks import NOTHING
 
 _STEP_BITS, _STEPS, _EPOCHS = 40, (1 << 40) - 1, (1 << 22) - 1
@@ -93,10 +92,10 @@ def firsts(keys: Ints) -> Ints:
     return first
 
 
-def among(keys: Ints, known: Ints) -> npt.NDArray[np.bool_]:
+def among(keys: Ints, known: Ints) -> Flags:
     """Which keys are known; those are in order."""
     at = np.searchsorted(known, keys)
-    found: npt.NDArray[np.bool_] = np.append(known, -1)[at] == keys
+    found: Flags = np.append(known, -1)[at] == keys
     return found
 
 
@@ -105,7 +104,7 @@ def step_of(key: int) -> int:
     return key & _STEPS
 
 
-def is_kept(spread: Ints, stride: int) -> npt.NDArray[np.bool_]:
+def is_kept(spread: Ints, stride: int) -> Flags:
     """Which steps are kept: of every stride those that were of the one before, half of them."""
-    kept: npt.NDArray[np.bool_] = (spread & (stride - 1)) == 0
+    kept: Flags = (spread & (stride - 1)) == 0
     return kept

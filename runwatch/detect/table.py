@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from runwatch.arrays import Array, Floats, Ints
+
 NO_RANK = int(np.iinfo(np.int32).min)
 MOVED = ("line", "time", "step", "epoch", "value")  # what is told of the rows of series
 
@@ -17,7 +16,7 @@ class Room:
     filling it. What was made in it is good until the next batch is."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, npt.NDArray[Any]] = {}
+        self._kept: dict[str, Array] = {}
 
     def array(self, name: str, kind: Any, length: int) -> Any:
         """An array of this name; what it holds is left from before."""

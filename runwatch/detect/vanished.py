@@ -4,11 +4,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Array, Flags, Ints
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, Groups, place, run
-from runwatch.detect.table import Ints
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.run import SEGMENT
@@ -133,13 +132,13 @@ class _Beside:
         self._columns, self._losses = columns, losses
 
     @cached_property
-    def _told(self) -> npt.NDArray[np.bool_]:
+    def _told(self) -> Flags:
         told = np.zeros(len(self._columns), bool)
         for groups in self._losses:
             told[groups.order] = True
         return told
 
-    def of(self, each: Groups) -> npt.NDArray[np.int8]:
+    def of(self, each: Groups) -> Array:
         """The answer for the rows of these series."""
         if not self._losses:
             return np.zeros(len(each.arrays.line), np.int8)
@@ -157,7 +156,7 @@ class _Beside:
             there[~there] = self._found(missing)
         return np.asarray(there.view(np.int8))
 
-    def _found(self, rows: Ints) -> npt.NDArray[np.bool_]:
+    def _found(self, rows: Ints) -> Flags:
         """By search among all losses."""
         known, keys = self._keys(np.flatnonzero(self._told)), self._keys(rows)
         if (known[1:] < known[:-1]).any():

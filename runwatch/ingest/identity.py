@@ -6,7 +6,8 @@ that a file which has grown since is still the same one. Files of other hosts ar
 """
 
 import os
-from hashlib import blake2b
+
+from runwatch.digest import blake2b
 
 HEAD = 4096
 

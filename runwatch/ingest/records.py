@@ -7,10 +7,10 @@ one, so a position in the text says where to go on.
 
 import re
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
 from importlib import import_module
 from typing import Any, Protocol
 
+from runwatch.digest import blake2b
 from runwatch.errors import InputError
 from runwatch.pattern import compiled
 

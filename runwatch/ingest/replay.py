@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from itertools import chain, pairwise
 
 from runwatch.chunk import Chunk, Cursor, Stream
+from runwatch.digest import blake2b
 from runwatch.ingest.ranks import ranks
 from runwatch.ingest.source import CHUNK_SIZE, Skipped
 

@@ -9,7 +9,7 @@ from itertools import chain
 
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import InputError, in_words
-from runwatch.ingest.compressed import LONGEST_MAGIC, format_of
+from runwatch.ingest.magic import LONGEST_MAGIC, format_of
 from runwatch.ingest.sniff import SAMPLE, looks_binary
 from runwatch.ingest.source import CHUNK_SIZE, Skipped
 from runwatch.ingest.text import texts

@@ -6,7 +6,9 @@ from itertools import chain
 
 from runwatch.errors import InputError
 from runwatch.ingest import records
-from runwatch.ingest.compressed import LONGEST_MAGIC, Read, decompress, format_of
+from runwatch.ingest.magic import LONGEST_MAGIC, format_of
+
+Read = Callable[[int], bytes]
 
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -37,6 +39,8 @@ def texts(
     """
     name = format_of(head[:LONGEST_MAGIC])
     if name:
+        from runwatch.ingest.compressed import decompress
+
         pieces = decompress(read, name, seek)
     elif kind := records.format_of(head):
         pieces = records.translated(read, kind, size)

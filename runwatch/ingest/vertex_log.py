@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
-from hashlib import blake2b
 from typing import Any
 
+from runwatch.digest import blake2b
 from runwatch.slotted import mutable
 
 OVERLAP = 60_000_000_000  # ns that are asked for again

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 from numba.extending import overload, register_jitable
 
+from runwatch.arrays import Ints
 from runwatch.kernels import (
     divergence,
     gradient,
@@ -80,7 +80,7 @@ def _put(values, n, value):  # type: ignore[no-untyped-def]
     return put
 
 
-def _network(n: int) -> npt.NDArray[np.int64]:
+def _network(n: int) -> Ints:
     """The pairs of places to compare that sort n values (Batcher's odd-even merges; Knuth, The Art
     of Computer Programming 3, Algorithm 5.2.2M): no branch depends on a value."""
     pairs, top = [], 1 << (n - 1).bit_length() - 1

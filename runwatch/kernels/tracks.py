@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Array, Bytes
 from runwatch.slotted import frozen
 
 NOTHING = int(np.iinfo(np.int64).min)  # a null step, time or rank
@@ -136,8 +136,8 @@ class Tracks:
         self.slots: dict[str, int] = {}
         self.seen = 0  # rows that came by, in this process
         self._plain: list[Any] = []
-        self._array: npt.NDArray[Any] | None = None
-        self._blank: npt.NDArray[Any] | None = None
+        self._array: Array | None = None
+        self._blank: Array | None = None
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -242,7 +242,7 @@ class Tracks:
         return SimpleNamespace(**values)
 
 
-def _bytes(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _bytes(rows: Array) -> Bytes:
     """The bytes of every record: copied as such, not field by field."""
     return rows.view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Floats, Ints
 from runwatch.column import Column, Frame, Kind, joined
 from runwatch.records import LINES, POINTS
 
@@ -52,7 +52,7 @@ class Columns:
             column.append(cell)
 
     def block(
-        self, whole: npt.NDArray[np.int64], doubles: npt.NDArray[np.float64],
+        self, whole: Ints, doubles: Floats,
         ranks: list[int | None],
     ) -> None:  # fmt: skip
         """Add many measurements: columns line, time, writer, metric, unit, quantity (-1 is null)
@@ -77,7 +77,7 @@ class Columns:
         }
         self._blocks.append(Frame(columns))
 
-    def _worded(self, places: npt.NDArray[np.int64]) -> Column:
+    def _worded(self, places: Ints) -> Column:
         return Column.of("word", places, places < 0, self.words.texts)
 
     def line(

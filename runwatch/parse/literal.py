@@ -7,8 +7,6 @@ are all read; a broken object gives nothing and the line is read as text.
 import re
 from typing import Any
 
-import orjson
-
 from runwatch.pattern import compiled
 
 _WORD = compiled(r"[^\s{}\[\](),:'\"=]+")
@@ -35,6 +33,8 @@ def first_object(text: str) -> tuple[str, Any, str] | None:
     if at < 0:
         return None
     if text.endswith("}"):
+        import orjson  # where there are objects at all
+
         try:
             return text[:at], orjson.loads(text[at:]), ""
         except orjson.JSONDecodeError:

@@ -2,6 +2,8 @@
 
 from typing import Generic, TypeVar
 
+from runwatch.digest import blake2b
+
 _MAX_TEXTS, _MAX_CHARACTERS = 1 << 15, 1 << 23
 _MAX_KEY = 1024
 V = TypeVar("V")
@@ -29,7 +31,5 @@ def shortened(text: str) -> str:
     and a digest."""
     if len(text) <= _MAX_KEY:
         return text
-    from hashlib import blake2b
-
     digest = blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
     return f"{text[:_MAX_KEY]} {digest}"

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Array, Bytes, Ints
 from runwatch.kernels import layout
 from runwatch.parse.parts import Blanks, Fixed, Moment, Part, Slot, Template
 from runwatch.parse.plan import Evidence
@@ -25,14 +25,14 @@ class Table:
     """Rows in an array that grows by doubling."""
 
     def __init__(self, width: int, kind: type) -> None:
-        self.rows: npt.NDArray[Any] = np.zeros((64, width), kind)
+        self.rows: Array = np.zeros((64, width), kind)
         self.used = 0
 
     def add(self, *cells: Any) -> int:
         """Append a row; its index."""
         return self.extend(np.array([cells], self.rows.dtype))
 
-    def extend(self, rows: npt.NDArray[Any]) -> int:
+    def extend(self, rows: Array) -> int:
         """Append rows; the index of the first."""
         first = self.used
         while first + len(rows) > len(self.rows):
@@ -123,7 +123,7 @@ class Program:
         """The number of a kind, key or head, a new one where it is not known."""
         return table.setdefault(word, len(table))
 
-    def _ops(self, template: Template, slots: int, row: npt.NDArray[np.int64]) -> int:
+    def _ops(self, template: Template, slots: int, row: Ints) -> int:
         """Lay the parts out; how many values they give."""
         said = template.outcome
         given: list[float] = []  # in the slots behind those of the parts
@@ -151,7 +151,7 @@ class Program:
             self.ops.add(layout.GIVEN, 0, 0, slot, int(np.float64(value).view(np.int64)), 0)
         return values
 
-    def _meaning(self, template: Template, row: npt.NDArray[np.int64]) -> None:
+    def _meaning(self, template: Template, row: Ints) -> None:
         """What a template does besides, column by column."""
         said = template.outcome
         placed = any(getattr(said, name) is not None for name in Outcome.PLACES[:4])
@@ -201,7 +201,7 @@ def _traits(said: Outcome) -> int:
     return sum(bit for bit, holds in zip(_TRAITS, said.traits[0], strict=True) if holds)
 
 
-def _blocks(text: bytes, free: bytes) -> npt.NDArray[np.uint8]:
+def _blocks(text: bytes, free: bytes) -> Bytes:
     """Text as blocks: the least that each byte may be, and how far above."""
     letters, digits = np.frombuffer(text, np.uint8), np.frombuffer(free, np.bool_)
     least = np.zeros(-(-len(text) // layout.RUN) * layout.RUN, np.uint8)

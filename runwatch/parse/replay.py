@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Bytes, Floats
 from runwatch.chunk import Stream
 from runwatch.kernels import layout, native
 from runwatch.parse.cut import Spans
@@ -33,7 +33,7 @@ class Replay:
         self._given = np.zeros(layout.F_WIDTH, np.int64)
         self._address = int(self._given.ctypes.data)
         self._scratch = np.zeros(2 * layout.MAX_SLOTS)
-        self._tallies: npt.NDArray[np.float64] | None = None
+        self._tallies: Floats | None = None
         self._line = 0  # that the next text belongs to
         room = _ROOM if timed else 0
         self._out = np.empty((room, layout.OUT_WIDTH), np.int64)
@@ -64,9 +64,7 @@ class Replay:
         """See that all writers do."""
         self._rows.settle_all()
 
-    def _go_through(
-        self, stream: Stream, stage: Stage, data: npt.NDArray[np.uint8], base: int
-    ) -> None:
+    def _go_through(self, stream: Stream, stage: Stage, data: Bytes, base: int) -> None:
         """Read the texts of a block, those that are not known by the readable path."""
         stage.aim(self._program)
         line, count = self._line, stage.count

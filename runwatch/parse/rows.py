@@ -3,11 +3,11 @@ read; carried over at every change between the two."""
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from runwatch.arrays import Array
 from runwatch.chunk import Stream
 from runwatch.kernels import layout
 from runwatch.parse.gate import Gate
@@ -245,7 +245,7 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _enlarged(old: npt.NDArray[Any], shape: tuple[int, ...], filler: float) -> npt.NDArray[Any]:
+def _enlarged(old: Array, shape: tuple[int, ...], filler: float) -> Array:
     new = np.full(shape, filler, old.dtype)
     both = tuple(slice(0, min(a, b)) for a, b in zip(old.shape, shape, strict=True))
     new[both] = old[both]

@@ -98,7 +98,8 @@ def _instance(path: Path, _process: int) -> DuckDBPyConnection:
     from runwatch.store.engine import duckdb
 
     settings: dict[str, Any] = {
-        "threads": str(min(THREADS, os.cpu_count() or 1)), "temp_directory": f"{path}.tmp",
+        "threads": str(min(THREADS, os.cpu_count() or 1)), "async_threads": "1",
+        "temp_directory": f"{path}.tmp",
     }  # fmt: skip
     return duckdb.connect(":memory:", config=settings)
 

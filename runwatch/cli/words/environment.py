@@ -38,18 +38,6 @@ def width(default: int = 80) -> int:
     return max(60, min(100, get_terminal_size((default, 24)).columns))
 
 
-def load_numpy() -> None:
-    """Without the threads of its linear algebra, one a core, which nothing here needs and which a
-    machine that trains has no core for. What this process starts is not told."""
-    name = "OPENBLAS_NUM_THREADS"
-    told = name in os.environ
-    os.environ.setdefault(name, "1")
-    import numpy  # noqa: F401 it reads the variable as it is loaded
-
-    if not told:
-        del os.environ[name]
-
-
 def variables(file: str | None) -> Mapping[str, str]:
     """The environment, with the NAME=VALUE lines of a file in front of it. Raises InputError."""
     if file is None:

@@ -3,11 +3,11 @@
 import argparse
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, NoReturn, Protocol, cast
 
+from runwatch import shipped
 from runwatch.errors import UsageError
 
 
@@ -30,6 +30,11 @@ class Grammar(argparse.ArgumentParser):
         """Never returns: raises UsageError."""
         raise UsageError(message, hint=f"`{self.prog} --help` shows what it takes")
 
+    def format_help(self) -> str:
+        """As in argparse, as wide as the terminal."""
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+        return super().format_help()
+
     def print_help(self, file: Any = None) -> None:
         """As in argparse, but a full disk or a closed output is an OSError."""
         print(self.format_help(), end="", file=file, flush=True)
@@ -51,9 +56,8 @@ class Grammar(argparse.ArgumentParser):
 
 def names() -> list[str]:
     """The commands, by the files that they are."""
-    import runwatch.cli
-
-    return sorted(module.name for module in iter_modules(runwatch.cli.__path__) if not module.ispkg)
+    files = shipped.names("cli", ".py")
+    return [name.removesuffix(".py") for name in files if not name.startswith("_")]
 
 
 @cache
@@ -74,7 +78,8 @@ def parser_of(name: str) -> Grammar:
         prog=f"runwatch {name}",
         description=module.__doc__,
         epilog=f"examples:\n{module.EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # One is made for each option; how wide the terminal is need not be asked so often.
+        formatter_class=partial(argparse.HelpFormatter, width=80),
         allow_abbrev=False,
     )
     module.arguments(parser)

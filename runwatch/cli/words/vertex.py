@@ -1,7 +1,6 @@
 """Jobs and pipelines of Vertex AI, as they are named on the command line."""
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -86,6 +85,8 @@ def _told(option: str, environment: Mapping[str, str]) -> Iterator[str]:
 
 def _of_key(path: Path) -> str:
     """The project of a service account's key."""
+    import json
+
     try:
         told = json.loads(text_of(path))
     except ValueError:
