@@ -28,11 +28,16 @@ _NO_AXIS = frozenset(
         "by",
     ]
 )
+_PHASES = frozenset(  # before "batch", where it counts
+    ("train", "training", "val", "valid", "validation", "eval", "test", "current", "cur", "global",
+     "mini", "step", "epoch", "in")
+)  # fmt: skip
 _TRAILING = frozenset(("at", "number", "no", "of", "is"))
 _LOCATED_AT = compiled(
     r"\b(?:at|for|after|of|in)\s+(?:the\s+)?(?:global\s+)?(step|iteration|iter|epoch|update)$"
 )
-_LEADING = compiled(r"(?:\]|:(?=\t)|)[\t ](?:[|/]\s+)?(?=\S*[A-Za-z])")
+_LEADING = compiled(r"(?:[\]>]|:(?=\t)|)[\t ](?:[|/-]\s+)?(?=\S*[A-Za-z])")
+_DASH = compiled(r"^ -\s+$")
 _NAMELESS = compiled(r"^:\s+$")
 _PAIR_OPENS = compiled(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
 _PAIR_COMMA = compiled(r"^,\s*$")
@@ -67,13 +72,12 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     first = numbers[0].slot
     opens = _PAIR_OPENS.match(literals[first]) is not None
     nameless = first == 0 and not numbers[0].name
-    if nameless and literals[0] in ("", "[") and _LEADING.match(literals[1]):
+    if nameless and literals[0] in ("", "[", "<") and _LEADING.match(literals[1]):
         axes.step, axes.rank_of_step = 0, 1
         return frozenset((0,))
-    bare = nameless and not literals[0].strip() and _NAMELESS.match(literals[1]) is not None
-    if bare and len(numbers) > 2 and not numbers[1].name and numbers[2].name:
-        axes.step, axes.rank_of_step = 0, 1  # "12: 0.31, 0.35 avg loss, 0.001 rate"
-        return frozenset((0,))
+    blank = nameless and not literals[0].strip()
+    if blank and len(numbers) > 2 and (done := _bare(literals, numbers, axes)):
+        return done
     if opens and first and literals[first] == "](" and _PAIR_CLOSES.match(literals[first + 1]):
         axes.step, axes.rank_of_step = first, 1
         return frozenset((first,))
@@ -89,6 +93,21 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     else:
         return frozenset()
     return frozenset((first, first + 1))
+
+
+def _bare(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> frozenset[int]:
+    """Take bare counters at the head of a line of which later numbers have names."""
+    second, third = numbers[1], numbers[2]
+    dashed = _DASH.match(literals[1]) and "/" in second.unit  # "500 -   14.1 sent/s - loss: 2.1"
+    rounded = _NAMELESS.match(literals[1]) and not second.name and third.name
+    if dashed or rounded:  # "12: 0.31, 0.35 avg loss, 0.001 rate"
+        axes.step, axes.rank_of_step = 0, 1
+        return frozenset((0,))
+    paired = literals[:2] == ["", " "] and (second.slot, third.slot) == (1, 2)
+    if paired and not second.name and third.name:
+        axes.epoch, axes.step, axes.rank_of_step = 0, 1, 1  # "12 154 Loss=0.2"
+        return frozenset((0, 1))
+    return frozenset()
 
 
 def is_strong(name: str) -> bool:
@@ -116,6 +135,8 @@ def axis_of(number: Number, names: Names) -> str | None:
         return None
     if len(words) > 2 and (axis := names.axis(" ".join(words[-2:]))) in ("step", "epoch"):
         return axis
+    if words[-1] == "batch" and not set(words[:-1]) <= _PHASES:
+        return None  # "norm_normal_batch" is a norm
     for tail in (" ".join(words[-2:]), words[-1]):
         if tail in _SINGULAR and not _NO_AXIS & set(words[: -len(tail.split())]):
             return "epoch" if tail == "epoch" else "step"

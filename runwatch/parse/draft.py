@@ -16,22 +16,29 @@ _STEP_UNITS = frozenset(("it", "its", "ba", "steps", "iters", "iterations", "bat
 _EPOCH_UNITS = frozenset(("epoch", "epochs"))
 _BETWEEN = compiled(r"^\]?\s*\[\s*$|^\s*:\s*$")
 _SLASHED = compiled(r"^\s*/\s*$")
+_COUNTER = compiled(r"^\s*[/%\]]")  # behind the number of "[ 50/312" or "[320]"
 _NEXT_FRACTION = compiled(r"^%?[\])]*[\s|,]*+[\[(]?\s*$")  # "[1/25][10/1583]"
 _RANGE = compiled(r"^-\s*$")
 _COLON = compiled(r"^:\s+$")
 _PHASE = compiled(r"(?i)(?:train|training|valid|val|validation|test)\s\w+$")
 _BEST = compiled(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
 _AFTER = compiled(r"\bafter\s*$")
-_IN_CELL = compiled(r"^\s*\|\s+\w+\s+$")  # "| eps 0.91 |"
+_OPENS_CELL = compiled(r"(?:^|\|)\s*$")
+_ENDS_CELL = compiled(r"^ [a-z]+ \|")  # "| 12000 updates |"
+_IN_CELL = compiled(r"^[^|]*\|\s+\w+(?:\s+| \w+\s+)$")  # "| eps 0.91 | bleu 17.1"
 _CUT = compiled(r"[,;|\t(]|\s{2,}|: .|\s-\s")
+_LABEL = compiled(r"\[[A-Za-z]\w* $")  # "[session 1][iter 300]"
 _RATE_UNIT = compiled(r"/|%?per\b")
 _TIME_UNITS = frozenset(("s", "ms", "sec", "secs", "seconds", "min", "minutes", "h", "hours"))
-_STATISTIC = compiled(r"(?i)^(?:mean|avg|average|median)\b|(?:^|[ _/])(?:mean|avg|std|stddev)$")
+_STATISTIC = compiled(
+    r"(?i)^(?:mean|avg|average|median)\b|(?:^|[ _/])(?:mean|avg|std|stddev)$|[_/](?:mean|avg)[_/]"
+)
 # What is counted beside training: "EarlyStopping counter: 3 out of 10", "Loading shard 3/10".
 _ASIDE = compiled(
     r"(?i)\b(?:counter|patience|attempts?|retry|retries|tries|shards?|files?|chunks?|download\w*"
     r"|load(?:ed|ing)?|saved?|saving|tokeniz\w*|upload\w*|extract\w*)\b"
 )
+_BOOKKEEPING = frozenset(("pid", "ppid", "tid", "timestamp", "port", "lineno"))
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
 
 
@@ -71,10 +78,13 @@ def assign(
         elif number.link == "avg" and draft.fields and draft.fields[-1].slot == slot - 1:
             continue  # "Acc: 91.2% (912/1000)"
         elif _is_axis(number, before, after, literals, slot, draft, names):
-            continue
+            draft.prefix = ""
         elif number.name:
             _measure(number, after, literals[number.slot], slot, draft, names)
-        elif i and number.trailing != number.unit and is_sure(number.trailing, names):
+        elif (
+            i and number.trailing != number.unit and is_sure(number.trailing, names)
+            and literals[number.slot].strip() != "="  # "(* 1 = 0.21 loss)" weighs one before
+        ):  # fmt: skip
             draft.fields.append(Field(slot, number.trailing, number.unit))  # "| 41.2% MFU |"
             draft.clues += 1
         elif number.unit and _RATE_UNIT.search(number.unit):
@@ -157,12 +167,14 @@ def _is_axis(
     if (
         number.name and label and number.joined_by in (" ", ":", "[")
         and after is not None and not after.name and _BETWEEN.match(following)
-        and ("[" in following or _SLASHED.match(literals[slot + 2]))
+        and (_COUNTER if "[" in following else _SLASHED).match(literals[slot + 2])
         and axes.epoch is None
     ):  # fmt: skip
         axes.epoch = slot  # "Train: 0 [ 50/312", "TRAIN [8][320/321]"
         return True
-    if number.trailing and names.axis(number.trailing) == "step" and _AFTER.search(gap):
+    behind = number.trailing and names.axis(number.trailing) == "step"
+    in_cell = _OPENS_CELL.search(gap) and _ENDS_CELL.match(literals[slot + 1])
+    if behind and (_AFTER.search(gap) or (axes.step is None and in_cell)):
         axes.step, axes.rank_of_step = slot, max(1, axes.rank_of_step)
         return True
     return False
@@ -217,6 +229,8 @@ def _measure(
 ) -> None:
     """A named number: a measurement, as far as its name and its form tell."""
     name = number.name
+    if name.lower() in _BOOKKEEPING:
+        return
     if draft.prefix and not _CUT.search(before) and number.joined_by in (":", "="):
         name = f"{draft.prefix} {name}"  # "layer 5 norm: 0.3"
         draft.prose -= 1
@@ -238,10 +252,12 @@ def _measure(
         draft.clues += 1  # "rate: 1.2it/s"
     elif rule is None and names.is_setting(name) and not _is_measured(number):
         draft.settings += 1
-    in_cell = number.joined_by == " " and _IN_CELL.match(before) is not None
+    in_cell = bool(slot and number.joined_by == " " and _IN_CELL.match(before))
     meter = after is not None and after.link == "avg" and after.unit == number.unit
     if rule is None and number.joined_by in (" ", "[") and not in_cell and not meter:
         draft.prose += 1  # "loaded file in 0.01": only a known name is one without a separator
+        if _LABEL.search(before):
+            return
         draft.weak.append(Field(slot, metric, number.unit))
         draft.prefix = f"{name} {NUMBER_MARK}{slot}{END_MARK}" if number.joined_by == " " else ""
         return

@@ -60,8 +60,12 @@ def heading(literals: Sequence[str]) -> Plan:
             cells = text.split()  # the names above the columns of a file of numbers
     else:
         cells = text.split()
+        if any(cell.endswith(",") for cell in cells):
+            return SILENT  # a sentence
     if not 3 <= len(cells) <= _MAX_COLUMNS or any(len(cell) > _MAX_NAME for cell in cells):
         return SILENT
+    if any(cell.startswith("-----") for cell in cells):
+        return SILENT  # a title between rules
     return Plan(head=tuple(map(_head_name, cells)), spans=_spans(line, cells))
 
 

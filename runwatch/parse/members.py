@@ -5,6 +5,7 @@ from dataclasses import field
 from typing import Any, TypeGuard
 
 from runwatch.parse import unit
+from runwatch.parse.axis import is_strong
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import Point, finite, number
@@ -71,10 +72,10 @@ class Members:
         if axis is None:
             return False
         if axis == "step":
-            claim = 2 if names.is_global(name) else 1
+            claim = 3 if names.is_global(name) else 2 if is_strong(name) else 1
             if claim > self.step_claim:
                 self.step, self.step_claim = finite(value), claim
-            return claim == 1
+            return claim < 3
         if axis == "epoch":
             self.epoch = finite(value) if self.epoch is None else self.epoch
         elif axis == "rank":

@@ -4,8 +4,9 @@ from runwatch.parse.number import NAN_MARK
 from runwatch.pattern import compiled
 
 END_MARK = "\x04"  # a mark that was put back into the text is followed by its slot and this
-INSIDE = compiled(r"(?i)\b(?:on|over|across|last|past|previous|first)(?: the)?(?: last)? $")
+INSIDE = compiled(r"(?i)\b(?:on|over|across|for|last|past|previous|first)(?: the)?(?: last)? $")
 _INNER = compiled("[\x01\x02\x03]\\d+\x04")
+_ATTACHED = compiled(r"(?:\w+(?:-\w+)*\s)?")  # the rest of the word that a number began: "7b "
 _BOUNDARY = compiled(
     r"[,;\uff0c\uff1b|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\s={2,}\s|(?<!\b[Vv]al)(?<!\b[Aa]vg)\.\s|\)\s|\]\s*(?:/\s+)?"
     r"|^[-*#>=\s|]+(?:/\s+)?|^/\s+|[\u2500-\u257f\u2588]+"
@@ -16,6 +17,9 @@ _STATED = compiled(
     r"(?<![\w.-])[\w.-]++=[A-Za-z][\w./-]*|(?<![\w.])[\w.]++: [A-Za-z]\w*+(?=[,;|])"
 )  # "mode=train"
 _HAS_LETTER = compiled(r"[^\W\d_]")
+# What the names behind it belong to: "Test net output #0: ", "Test statistics: Old nodes -- ".
+_SCOPE = compiled(r"\W*(?:[A-Za-z][\w./@-]*(?: [\w#./@-]+){0,3}(?:: | --+ ))+")
+_ENDS = compiled(r": | --+ ")
 _NOTE = compiled(r"\s*(?:\([^()]*\)|<\w+>)\s*$")  # "speed (it/s)", "loss <mean>"
 _NO_NAME = compiled(
     r"(?:an?|the|at|after|before|by|for|from|in|into|is|of|on|or|over|per|than|then|to|until|up|was"
@@ -69,17 +73,18 @@ def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
     for m in _INNER.finditer(region, start):
         inside = region[m.end() :] in ("", "]") or INSIDE.search(region[: m.start()])
         if m.group()[0] != NAN_MARK and not inside:
-            start = m.end()
+            start = _ATTACHED.match(region, m.end()).end()  # type: ignore[union-attr]
     name = region[start:]
     unfinished = joined_by == " " and _UNFINISHED.search(name.rstrip())
     if unfinished or _CALL.search(region) or _NO_NAME.match(name.lower().strip()):
         return "", count(region)
-    return _tidy(name + note), count(region[:start])
+    scope = _SCOPE.fullmatch(region[:start])
+    return _tidy(name + note), len(_ENDS.findall(scope.group())) if scope else count(region[:start])
 
 
 def _tidy(name: str) -> str:
     name = _VERB.sub("", " ".join(_QUOTES.sub("", name).split()))
-    name = _FILLER.sub("", name).strip("-\u2013*\u2022>|,;:.\ufffd ")
+    name = _FILLER.sub("", name).strip("-\u2013*\u2022>|,;:.=\ufffd ")
     if not _HAS_LETTER.search(name) or _SOURCE.search(name) or len(name) > _MAX_NAME:
         return ""
     return name

@@ -13,7 +13,7 @@ from runwatch.slotted import frozen
 _CAMEL = compiled(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _MAX_FOUND = 1 << 16  # names whose rule is remembered
 _PUNCTUATION = compiled(r"[^a-z0-9]+")
-_COMPOUND = compiled(r"(loss|acc|err|error|norm)$")
+_COMPOUND = compiled(r"(loss|acc|err|error|norm|bleu|ppl|auc)$")
 
 # Quantities whose largest or smallest value is measured, never set: "max reward", "min loss".
 _EXTREMES = {

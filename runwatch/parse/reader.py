@@ -110,7 +110,9 @@ class Reader:
         if behind:
             drawn = text[: len(text) - len(peeled.message)] + message
             self._text(stream, line, drawn, time, depth, rank)
-            message = behind
+            said_of = time if peeled.time is None else peeled.time
+            self._text(stream, line, behind, said_of, depth, peeled.rank)
+            return
         if "x across cluster]" in message:
             message = _REPEATED.sub("", message)
         rank = self._rank(stream, peeled, message)
@@ -210,7 +212,9 @@ class Reader:
             silent = plan.bar is not None and not plan.fields
             self._trace.odd |= not silent and not counts_whole(plan, tokens.values)
         head = writer.table.head
-        named = plan.fields and plan.bar is None  # by its first cell: "accuracy | 0.7 | 0.6"
+        named = plan.bar is None and any(  # by its first cell: "accuracy | 0.7 | 0.6"
+            self._names.quantity(found.metric) for found in plan.fields
+        )
         if plan.row and head and not (named and head[0]):
             row = writer.table.row(plan, tokens.values, tokens.literals, self._names)
             if row.points:

@@ -18,7 +18,7 @@ from runwatch.pattern import compiled
 _TIMES = compiled(r"^\W*(?:\w+=\S* )?(?:time|timers?|times) ?\((?:ms|s|us)\)")
 _CODE = compiled(
     r"^\s*(?:def|class|import|from|return|if|elif|else|for|while|with|try|raise|assert|print"
-    r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|^(?!\s*={2,}>?\s).*==|\+=|\{\w|\bargs\."
+    r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|^(?!\s*={2,}>?\s).*==(?!\[)|\+=|\{\w|\bargs\."
 )
 _PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make it a sentence
 _FLAG = compiled(r"(?:^|[\s'\"\[])--[A-Za-z][\w-]*(?:[ =]|['\"],|$)")
@@ -61,7 +61,9 @@ def _finish(
     located = axes.step is not None or axes.epoch is not None
     loose = sentence.loose_words + draft.prose
     evidence = Evidence.NONE
-    if located and not draft.fields and loose > (_SURE_PROSE if axes.rank_of_step > 1 else _PROSE):
+    listing = loose - len(draft.weak) if len(draft.weak) > 3 else loose  # "act 0.1 pre 0.2 f 3"
+    sure_of = _SURE_PROSE if axes.rank_of_step > 1 else _PROSE
+    if located and not draft.fields and listing > sure_of:
         return SILENT  # "Step 1: add the two numbers" counts nothing
     if located:
         draft.clues += draft.rates
@@ -73,14 +75,17 @@ def _finish(
     listed = (
         draft.clues >= 2
         or (located and weak >= 3 and loose - weak <= min(draft.clues, 1))
+        or (located and draft.clues and loose == weak)
         or (draft.clues == 1 and all(f.unit for f in draft.weak))
     )
     if weak == 1 and axes.step == 0 and not draft.fields and _is_split(draft, names):
         draft.fields, draft.weak, draft.clues = draft.weak, [], 1  # "1200 val 3.91"
         weak, loose = 0, loose - 1
-    if weak and listed and all(" " not in f.metric for f in draft.weak):
-        draft.fields = sorted(draft.fields + draft.weak, key=lambda found: found.slot)
-        loose -= weak
+    single = [found for found in draft.weak if " " not in found.metric]
+    named = weak == 1 and len(draft.fields) >= 3 and loose == 1 and "_" in draft.weak[0].metric
+    if single and (named or (listed and (len(single) == weak or draft.clues >= 2))):
+        draft.fields = sorted(draft.fields + single, key=lambda found: found.slot)
+        loose -= len(single)
     if _TIMES.match(text):
         draft.clues, draft.settings = len(draft.fields), 0
     if _CODE.search(text) or _SHELL.match(text):

@@ -61,6 +61,7 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
     found = Members()
     if "elapsedtime" in value and isinstance(value.get("step"), list | tuple):
         value = _placed(value, found)
+    value = _unnested(value)
     if (named := _named(value)) is not None:
         value = {named if k == "value" else k: v for k, v in value.items() if k not in _NAME_KEYS}
     _flatten("", value, found, names)
@@ -74,12 +75,20 @@ def _named(value: dict[str, Any]) -> str | None:
     return next((value[k] for k in _NAME_KEYS if isinstance(value.get(k), str)), None)
 
 
+def _unnested(value: dict[str, Any]) -> dict[str, Any]:
+    """An object whose name stands beside another that holds its value, as one object."""
+    inner = [k for k, v in value.items() if isinstance(v, dict) and is_numeric(v.get("value"))]
+    if len(inner) != 1 or not any(isinstance(value.get(k), str) for k in _NAME_KEYS):
+        return value
+    return {**{k: v for k, v in value.items() if k != inner[0]}, **value[inner[0]]}
+
+
 def _placed(value: dict[str, Any], found: Members) -> dict[str, Any]:
     """DLLogger's `step`: epoch, iteration within it, and finer ones; empty for the whole run."""
     parts = [part for part in value["step"] if is_numeric(part)]
     found.epoch = finite_of(parts[0]) if parts else None
     if len(parts) > 1:
-        found.step, found.step_claim = finite_of(parts[1]), 1
+        found.step, found.step_claim = finite_of(parts[1]), 2
     return {key: part for key, part in value.items() if key not in ("step", "elapsedtime")}
 
 

@@ -88,6 +88,9 @@ class Table:
             cells, label = cells[extra:], label - extra
         if len(cells) == len(self.head):
             return list(zip(self.head, cells, strict=True))
+        words = " ".join(self.head).split()
+        if len(cells) == len(words) and None not in cells:
+            return list(zip(words, cells, strict=True))  # a blank between two of the names
         if len(cells) == len(self.head) - 1 and self.head[0].lower() in _TIMES:
             return list(zip(self.head[1:], cells, strict=True))  # a time was taken off in front
         if None in cells[label:] or len(cells) - label > len(self.head) + 1:

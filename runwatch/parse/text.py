@@ -27,9 +27,11 @@ _REPR = compiled(
 _LIST = compiled(r"(?<=[:=\s\w'\"])\s*[\[({]{1,8}+\s*$")
 _ITEM = compiled(r"^\s*+['\"]?\s*+[\])]*,?\s*+[\[(]*\s*+['\"]?$")
 _OPEN = compiled(r"^\s*\(\s*+(?:avg:?|mean:?)?\s*$")
-_COUNTS = compiled(
+_COUNTS = compiled(  # "(50 steps in 3s)", "(122,412 distinct boards)"
     r"\s+(?!avg|mean|average|median)[A-Za-z]{3,} (?:in|of|to|and|over) "
-)  # "(50 steps in 3s)"
+    r"|\s+(?!avg|mean|average|median|total|overall|running|moving|global|smooth|best|last|max)"
+    r"[a-z]{4,}(?: [a-z]{4,})*[,)]"
+)
 _SLASH = compiled(r"^\s*(?:/|of|out of)\s*$")
 _INDEX = compiled(r"([A-Za-z_@][\w@/.()-]*)\s?\[\s*$")
 _CHANGED = compiled(
@@ -47,6 +49,7 @@ _TOLD = compiled(r" (?:is|was|of)\s*$")
 _BEHIND = compiled(r"^\s+[A-Za-z][\w /-]*[|,;]\s+$")
 _VALUE_FIRST = compiled(r"^(?:[:,]|\s+([A-Za-z][\w /()%-]*),)\s+$")
 _NAME_LAST = compiled(r"^\s+([A-Za-z][\w /-]*?)(?:\s+per\s.*|[.;)\s]*)$")
+_TABBED = compiled(r"^\t([A-Za-z][^\t:=]{0,60})\t$")  # between values: "12\ttrain cost\t0.3"
 _CELL = compiled(r"^\s*[|│┃]\s*$")
 _EVAL = compiled(r"\b(?:val|valid|validation|eval|evaluation|evaluating|test|testing|dev)\b", re.I)
 
@@ -98,11 +101,15 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
     depth_list = False
     cells = all(_CELL.match(text) for text in lits[1:-1]) and not lits[-1].strip(" |│┃")
     lits = _unchained(lits)
+    tabbed = len(lits) > 3 and all(_TABBED.match(text) for text in lits[1:-1])
     previous: Number | None = None
     for position, slot in enumerate(slots):
         number = Number(slot, finite=marks[slot] != NAN_MARK)
         number.unit, rest = units.take(lits[position + 1])
-        out.loose_words += _name(number, before, rest, previous, depth_list, cells)
+        if tabbed and (m := _TABBED.match(before)):
+            number.name, number.joined_by = m.group(1), ":"
+        else:
+            out.loose_words += _name(number, before, rest, previous, depth_list, cells)
         depth_list = _in_list(number, before, depth_list, previous)
         out.numbers.append(number)
         previous = number

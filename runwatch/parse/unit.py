@@ -22,6 +22,13 @@ _LOOSE = compiled(
     r"(?=\s*$|\s*[,;|()\]}\n\t]| {2,}| -|\.(?:\s|$)|\s+(?:and|per|total)\b)"
 )
 
+# ... or where a name with its separator goes on behind it: ` s/iter data_time: `.
+_NAMED_BEHIND = compiled(
+    rf" ((?:[kKMGB] )?{_RATE}|[munµ]?s|secs?|seconds|[KMGT]i?B)"
+    r"(?= [A-Za-z_][\w./()% -]{0,60}[:=]\s*$)"
+)
+_COUNTED = frozenset(("epoch", "epochs", "batch", "batches", "examples", "samples", "tokens"))
+
 
 def is_rate(text: str) -> bool:
     """Whether a text is a unit like `tokens/s`, and nothing else."""
@@ -34,6 +41,8 @@ def take(text: str) -> tuple[str, str]:
         return "", ""
     if m := _TIGHT.match(text):
         return m.group().strip(), text[m.end() :]
-    if text[0] == " " and (m := _LOOSE.match(text)):
+    if text[0] == " " and (m := _LOOSE.match(text) or _NAMED_BEHIND.match(text)):
+        if m.group(1) in _COUNTED and text[m.end() :] == " ":
+            return "", text  # "step 500 epoch 2": the name of the next number
         return m.group(1).strip(), text[m.end() :]
     return "", text
