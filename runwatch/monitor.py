@@ -26,6 +26,7 @@ from runwatch.ingest.gpu import STREAM
 from runwatch.parse.knowledge import Knowledge
 from runwatch.past import remembered
 from runwatch.pipeline import Analysis
+from runwatch.plain import counted
 from runwatch.remedy import Allowed
 from runwatch.scanning import run_id
 from runwatch.slotted import frozen
@@ -286,7 +287,7 @@ def _has_ended(past: "Past") -> bool:
 
 def _resumed(past: "Past") -> str:
     lines = sum(one.lines for name, one in past.cursors.items() if name != STREAM.name)
-    return f"going on after {lines:,} lines read before"
+    return f"going on after {counted(lines, 'line')} read before"
 
 
 def _age(target: Target) -> float:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.lean import load_numpy
 from runwatch.errors import FormatError, UsageError
+from runwatch.plain import counted
 
 if TYPE_CHECKING:
     from runwatch.parse.own import Entry
@@ -116,7 +117,8 @@ def _document(survey: "Survey") -> dict[str, Any]:
 def _page(found: dict[str, Any]) -> str:
     some = "" if found["whole"] else "the first "
     parts = [
-        f"{found['target']}: {some}{found['lines']:,} lines, {found['metric_lines']:,} of them "
+        f"{found['target']}: {some}{counted(found['lines'], 'line')}, "
+        f"{found['metric_lines']:,} of them "
         f"with {found['points']:,} measurements; {found['not_understood']:,} not understood\n"
     ]
     seen = ("name", "count", "line", "example")
@@ -194,7 +196,7 @@ def _report(path: Path, found: list["Entry"], log: str | None) -> str:
         mark = (
             paint("works", "green", sys.stdout) if entry.good else paint("fails", "red", sys.stdout)
         )
-        used = "" if entry.used is None else f", {entry.used:,} times in {log}"
+        used = "" if entry.used is None else f", {counted(entry.used, 'time')} in {log}"
         lines.append(f"{mark}  {entry.kind} {clean(entry.name)}{clean(used)}")
         if entry.fault:
             lines.append(f"       {clean(entry.fault)}")

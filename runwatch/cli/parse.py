@@ -17,6 +17,7 @@ from runwatch.cli.words.formats import add_formats, own_formats
 from runwatch.cli.words.lean import load_numpy
 from runwatch.cli.words.services import add_services, all_of
 from runwatch.errors import RunwatchError, UsageError
+from runwatch.plain import counted
 
 if TYPE_CHECKING:
     from runwatch.records import Batch
@@ -175,4 +176,4 @@ def _summary(options: argparse.Namespace, reading: _Reading) -> None:
             table = aligned(list(metrics[0]), [list(row.values()) for row in metrics], cell=40)
             out.write(table.encode())
     if not metrics:
-        print(f"no measurements in {reading.lines:,} lines", file=sys.stderr)
+        print(f"no measurements in {counted(reading.lines, 'line')}", file=sys.stderr)

@@ -12,6 +12,7 @@ from runwatch.judgement import Check
 from runwatch.kernels.gradient import FIELDS, ZERO, close, enough, follow
 from runwatch.kernels.run import SEGMENT
 from runwatch.kernels.tracks import Tracks
+from runwatch.plain import counted
 from runwatch.records import Batch
 
 
@@ -100,11 +101,12 @@ def _spell(track: Any, prefix: str = "") -> dict[str, Any]:
 
 def _told(key: str, spell: dict[str, Any], state: State) -> Finding:
     at = place(key, spell["line"], spell["step"], spell["time"])
-    message, rules = f"{at['metric']} is exactly 0 on {spell['count']} steps", []
+    message, rules = f"{at['metric']} is exactly 0 on {counted(spell['count'], 'step')}", []
     if spell["kind"] != ZERO:
         usual = 10.0 ** spell["height"]
         message = (
-            f"{at['metric']} stood at up to {spell['peak']:.4g} for {spell['count']} steps, "
+            f"{at['metric']} stood at up to {spell['peak']:.4g} for "
+            f"{counted(spell['count'], 'step')}, "
             f"{spell['peak'] / usual:.0f} times its usual {usual:.3g}"
         )
         if spell["peak"] > threshold("grad-norm"):

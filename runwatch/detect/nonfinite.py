@@ -13,6 +13,7 @@ from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.nonfinite import FIELDS, follow
 from runwatch.kernels.tracks import Tracks, unkeyed
+from runwatch.plain import counted
 from runwatch.records import Batch
 
 WATCHED = ("loss", "loss.part", "eval_loss", "perplexity", "grad_norm")
@@ -231,7 +232,7 @@ def _after(item: Finding, losses: list[Finding]) -> Finding:
 
 
 def _steps(spell: dict[str, Any]) -> str:
-    return "one step" if spell["count"] == 1 else f"{spell['count']} steps"
+    return counted(spell["count"], "step")
 
 
 def _end(state: State) -> str:

@@ -23,6 +23,7 @@ from runwatch.kernels.spike import (
     stands,
 )
 from runwatch.kernels.tracks import Tracks
+from runwatch.plain import counted
 from runwatch.records import Batch
 
 KEPT = 5  # rises told per series; the largest stay
@@ -99,7 +100,7 @@ class Detector:
         longest = max(int(self._tracks.column(name).max()) for name in ("longest", "seen"))
         if longest < LEAST:
             return Check(
-                self.name, False, f"only {longest} steps report a loss; {LEAST} are needed"
+                self.name, False, f"a loss on {counted(longest, 'step')} only; {LEAST} are needed"
             )
         return Check(self.name, True)
 
@@ -141,11 +142,11 @@ def _named(key: str, s: Any, state: State) -> dict[str, Any]:
 
 
 def _told(rise: dict[str, Any], unlisted: int) -> Finding:
+    lasted = counted(rise["count"], "step")
     ended = {
-        State.RECOVERED: f"and was back after {rise['count']} steps",
-        State.PROGRESSED: f"and had not come back after {rise['count']} steps, when the run "
-        "went on from there",
-        State.OPEN: f"and has not come back in {rise['count']} steps",
+        State.RECOVERED: f"and was back after {lasted}",
+        State.PROGRESSED: f"and had not come back after {lasted}, when the run went on from there",
+        State.OPEN: f"and has not come back in {lasted}",
     }[State(rise["state"])]
     message = (
         f"{rise['at']['metric']} rose from {rise['level']:.4g} to {rise['peak']:.4g}, "

@@ -16,6 +16,7 @@ from runwatch.ingest.ranks import ranks
 from runwatch.ingest.records import STATE
 from runwatch.ingest.sniff import closed_folder, is_one_document, looks_binary, passed_over
 from runwatch.ingest.source import Skipped
+from runwatch.plain import counted
 from runwatch.target import Target
 
 
@@ -165,4 +166,4 @@ def _what_was_there(skipped: Sequence[Skipped]) -> str:
     if not skipped:
         return "the folder is empty; name the folder that the run writes its logs to"
     some = "; ".join(f"{skip.name} ({skip.reason})" for skip in skipped[:3])
-    return f"passed over {sum(skip.count for skip in skipped)} files: {some}"
+    return f"passed over {counted(sum(skip.count for skip in skipped), 'file')}: {some}"

@@ -3,6 +3,7 @@
 from runwatch.curve import Curve
 from runwatch.judge.picture import Picture, longer, recent
 from runwatch.judge.signal import Opinion, Signal
+from runwatch.plain import counted
 from runwatch.trend import Trend, trend
 
 FEW = 10  # values before which nothing is told
@@ -66,7 +67,9 @@ def _too_little(picture: Picture, curve: Curve | None) -> Signal:
     if curve is None:
         return Signal("loss", Opinion.UNKNOWN, "no training loss was reported")
     opinion = Opinion.FINE if picture.over else Opinion.UNKNOWN
-    return Signal.of("loss", opinion, f"only {curve.count} values of {curve.metric} so far", curve)
+    return Signal.of(
+        "loss", opinion, f"only {counted(curve.count, 'value')} of {curve.metric} so far", curve
+    )
 
 
 def _settled(picture: Picture) -> bool:

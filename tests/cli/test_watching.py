@@ -373,7 +373,7 @@ def test_words_of_the_live_view_go_with_the_run(tmp_path: Path) -> None:
     log.write_text("\n".join([*steps(1, 50), "step 51/100 | loss nan"]) + "\n")
     words = [str(log), "--out-dir", str(tmp_path)]
     with on_a_terminal(*words, code=1, COLUMNS="100", LINES="40", TERM="xterm") as (ours, seen):
-        read_until(b"loss is nan on one step", ours, seen)
+        read_until(b"loss is nan on 1 step", ours, seen)
         with log.open("a") as more:
             more.writelines(f"step {i}/100 | loss nan\n" for i in range(52, 56))
         read_until(b"loss is nan on 5 steps", ours, seen)

@@ -16,6 +16,7 @@ from runwatch.event import Acted, Acting, Began, Ended, Event, Found, Noted, Pro
 from runwatch.finding import State
 from runwatch.ingest.process import Process
 from runwatch.judgement import rule
+from runwatch.plain import counted
 from runwatch.vitals import Gpu
 
 _NAMED = ("loss", "lr", "grad_norm", "eval_loss", "accuracy", "reward")
@@ -62,7 +63,7 @@ class Lines:
         told = process(event.process) if event.process else event.process_note
         if told:
             yield f"{stamp}{told[0].upper()}{told[1:]}"
-        streams = f"{event.streams} stream{'' if event.streams == 1 else 's'}"
+        streams = counted(event.streams, "stream")
         if not event.streams:
             yield f"{stamp}Nothing to read yet"
             return
@@ -88,7 +89,7 @@ class Lines:
     def _fuller(self, event: Progressed) -> Iterator[str]:
         notable = [r for r in event.reasons if r != "loss moved"]
         why = f" ({', '.join(notable)})" if notable else ""
-        yield self._ink(f"Summary{why}: {event.state}, {event.lines:,} lines read", "bold")
+        yield self._ink(f"Summary{why}: {event.state}, {counted(event.lines, 'line')} read", "bold")
         if event.losses:
             yield f"  loss {sparkline(event.losses)} {brief(event.losses[-1])}"
         if event.checkpoint:
@@ -176,7 +177,7 @@ def status(event: Progressed) -> str:
 def progress(event: Progressed) -> str:
     """`Step 1200/10000 (12%) | loss=0.342 | lr=1e-4 | grad_norm=0.8 | 142 samples/s`."""
     if event.step is None:
-        parts = [f"{event.state}, no step yet, {event.lines:,} lines"]
+        parts = [f"{event.state}, no step yet, {counted(event.lines, 'line')}"]
     else:
         parts = [f"Step {event.step}" + (f"/{event.total}" if event.total else "")]
         if event.total:

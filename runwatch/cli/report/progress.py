@@ -8,6 +8,8 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from runwatch.plain import counted
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Rich
 
@@ -66,7 +68,7 @@ class Bar:
             self._rich.task_ids[0],
             completed=headway.bytes_done,
             total=headway.bytes_total or None,
-            lines=f"{headway.lines:,} lines",
+            lines=counted(headway.lines, "line"),
         )
 
 

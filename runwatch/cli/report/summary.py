@@ -14,6 +14,7 @@ from runwatch.cli.report.table import brief
 from runwatch.cli.report.text import clean, paint, shorten, wrap
 from runwatch.cli.words.environment import width
 from runwatch.cloud import CloudTask
+from runwatch.plain import counted
 
 STATE = {"SUCCEEDED": "green", "FAILED": "red", "TIMEOUT": "red", "CANCELLED": "yellow"}
 ANSWER = {"GO": "green", "CONTINUE": "green", "NO-GO": "red", "STOP": "red"}
@@ -114,7 +115,7 @@ def _nothing(summary: Record, room: int, ink: Paint) -> str:
     ran = sum(check["ran"] for check in summary.get("checks") or [])
     if not ran:
         return ink("Nothing was checked, so nothing was found.", "yellow")
-    return wrap(f"Nothing found by the {ran} checks that ran (listed below).", room, "")
+    return wrap(f"Nothing found by the {counted(ran, 'check')} that ran (listed below).", room, "")
 
 
 def _order(one: Record, summary: Record) -> tuple[Any, ...]:
@@ -223,8 +224,8 @@ def _rows(label: str, texts: list[str], room: int) -> list[str]:
 
 def _read(summary: Record, coverage: Record) -> str:
     streams = summary.get("streams") or 1
-    lines = coverage.get("lines", summary.get("lines", 0))
-    text = f"{lines:,} lines in {streams:,} stream{'s' if streams > 1 else ''}"
+    lines = coverage.get("lines") or summary.get("lines") or 0
+    text = f"{counted(lines, 'line')} in {counted(streams, 'stream')}"
     counts = [
         ("metric_lines", "with numbers"),
         ("skipped", "skipped"),

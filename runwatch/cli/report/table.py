@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from runwatch.cli.report.text import clean, shorten
+from runwatch.plain import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +83,7 @@ def _people(table: "pa.Table", out: BinaryIO) -> None:
         return  # a statement that answers nothing, such as SET
     rows = list(zip(*map(_values, table.columns), strict=True))
     text = aligned(table.column_names, rows)
-    count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
+    count = counted(len(rows), "row")
     out.write(f"{text}({count})\n".encode())
 
 
