@@ -49,6 +49,7 @@ from runwatch.kernels.layout import (
     F_WHY,
     F_WRITERS,
     FULL,
+    GATE_WIDTH,
     KEY,
     M_BLOCKS,
     M_OPS,
@@ -88,11 +89,12 @@ from runwatch.kernels.layout import (
     UNSEEN,
     UNSETTLED,
     VALUES,
+    WAITS,
     WIDTH,
 )
 from runwatch.kernels.matching import fitted, known
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
-from runwatch.kernels.place import all_count, is_beside, moved, note_change, said
+from runwatch.kernels.place import all_count, comes_again, is_beside, moved, note_change, said
 from runwatch.kernels.points import count, put_point, value_of
 
 
@@ -208,7 +210,7 @@ def follow(first, last, given, matched):
                 if evidence != NONE:
                     if w >= gated:
                         break
-                    gate = gates + 24 * (keys * w + whole_at(row + 8 * KEY))
+                    gate = gates + 8 * GATE_WIDTH * (keys * w + whole_at(row + 8 * KEY))
                     fate = double_at(gate)
                     beside = is_beside(row, values, place)
                     if not counts:
@@ -218,7 +220,12 @@ def follow(first, last, given, matched):
                             if whole_at(given + 8 * F_BESIDES) >= MAX_BESIDES:
                                 why = np.int64(FULL)
                                 break
-                        elif fate != REFUSED or examples:
+                        elif examples:
+                            break
+                        elif fate == WAITS:
+                            if not comes_again(row, values, place, gate, points, constants):
+                                break
+                        elif fate != REFUSED:
                             break
             if whole_at(row + 8 * PLACED):
                 if room and w >= marked:

@@ -125,6 +125,27 @@ def is_beside(row, values, place):
 
 
 @njit(**PART)
+def comes_again(row, values, place, gate, points, constants):
+    """Whether a form that waits for its proof comes where it came last, with the same value, which
+    proves nothing. Where nothing but the clock says where that is, it may be a proof."""
+    step, epoch = np.trunc(said(row, STEP, values)), said(row, EPOCH, values)
+    if step != step:
+        step = double_at(place + 8 * P_STEP)
+    if epoch != epoch:
+        epoch = double_at(place + 8 * P_EPOCH)
+    if whole_at(row + 8 * EVIDENCE) == KNOWN and step != step and epoch != epoch:
+        return False
+    begin = whole_at(row + 8 * POINTS)
+    value = value_of(points + 8 * POINT_WIDTH * begin, values, constants + 8 * begin)
+    last_step, last_epoch = double_at(gate + 8), double_at(gate + 16)
+    return (
+        (step == last_step or (step != step and last_step != last_step))
+        and (epoch == last_epoch or (epoch != epoch and last_epoch != last_epoch))
+        and value == double_at(gate + 24)
+    )
+
+
+@njit(**PART)
 def note_change(place, w, given):
     """Note that a writer's row is no longer what its objects say."""
     if double_at(place + 8 * P_CHANGED) == 0:

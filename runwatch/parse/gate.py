@@ -89,13 +89,26 @@ class Gate:
         """Whether what it knows of old forms may go."""
         return max(len(self._proven), len(self._refused), len(self._shown)) >= _MAX_KNOWN - 1
 
+    @property
+    def crowded(self) -> bool:
+        """Whether a form that is held may go."""
+        return len(self._held) >= _MAX_HELD
+
     def fate(self, key: str) -> str:
-        """What became of a form: proven, refused, shown, or nothing yet."""
+        """What became of a form: proven, refused, shown, held with one number, or nothing yet."""
         if key in self._proven:
             return "proven"
         if key in self._refused:
             return "refused"
-        return "shown" if key in self._shown else ""
+        if key in self._shown:
+            return "shown"
+        held = self._held.get(key)
+        return "held" if held and len(held[-1].points) == 1 and not self.crowded else ""
+
+    def place_held(self, key: str) -> tuple[int | None, float | None, float]:
+        """Where a form was held last, and its number."""
+        last = self._held[key][-1]
+        return last.step, last.epoch, last.points[0].value
 
     def place_shown(self, key: str) -> tuple[int | None, float | None]:
         """Where a form was last shown by its neighbours."""

@@ -7,7 +7,7 @@ from runwatch.parse.parts import Template
 from runwatch.parse.probe import Probe
 from runwatch.parse.program import Program
 from runwatch.parse.template import as_it_is, learn
-from runwatch.parse.trace import Trace
+from runwatch.parse.trace import Context, Trace
 
 if TYPE_CHECKING:
     from runwatch.parse.reader import Reader
@@ -32,7 +32,8 @@ class Learner:
         self._seen: dict[int, int] = {}
         self._learned: dict[int, list[Template]] = {}
         self._lines: set[int] = set()  # that were seen, by their very bytes
-        self._exact = self._bytes = self._general = 0
+        self._kept: set[tuple[int, Context]] = set()  # lines, and the contexts they were kept in
+        self._bytes = self._general = 0
 
     def consider(self, line: bytes, start: int, end: int, trace: Trace) -> bool:
         """Learn from a line, between two addresses, and the steps it took; whether something was
@@ -72,15 +73,17 @@ class Learner:
 
     def _keep(self, line: bytes, exact: int, trace: Trace) -> bool:
         """Keep a line that came before as it is."""
+        if (exact, trace.before) in self._kept:
+            return False
         outcome = trace.outcome(timed=self._timed)
         if (
             outcome is None
             or not self._fits_in(outcome.form, outcome.key)
-            or self._exact >= _MAX_EXACT
+            or len(self._kept) >= _MAX_EXACT
             or self._bytes + len(line) > _MAX_BYTES
         ):
             return False
-        self._exact += 1
+        self._kept.add((exact, trace.before))
         self._bytes += len(line)
         self._program.add(
             as_it_is(line, outcome, trace.before), self._program.exact, exact,

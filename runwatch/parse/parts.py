@@ -1,5 +1,6 @@
 """The parts of a template: what a line of one form looks like byte for byte."""
 
+import re
 from dataclasses import dataclass, field
 
 from runwatch.parse.table import Head
@@ -90,3 +91,34 @@ class Template:
 def all_digits(text: bytes) -> bytes:
     """Where a text has digits, as `Fixed.free`."""
     return bytes(48 <= byte <= 57 for byte in text)
+
+
+def up_to(parts: list[Part], line: bytes, at: int, end: int, bar: re.Match[bytes] | None) -> None:
+    """Add the text up to the next token, with the filling of a bar in it."""
+    if bar is not None and at <= bar.start(1) and bar.end(1) <= end:
+        fixed(parts, line[at : bar.start(1)])
+        parts.append(Filling())
+        at = bar.end(1)
+    fixed(parts, line[at:end])
+
+
+def fixed(parts: list[Part], text: bytes, free: bytes = b"") -> None:
+    """Add bytes to the last fixed part, or begin one."""
+    if not text:
+        return
+    free = free or bytes(len(text))
+    if parts and isinstance(parts[-1], Fixed):
+        parts[-1] = Fixed(parts[-1].text + text, parts[-1].free + free)
+    else:
+        parts.append(Fixed(text, free))
+
+
+def unpad(parts: list[Part]) -> None:
+    """Let the blanks at the end of the parts be any number of them."""
+    last = parts.pop() if parts else None
+    if isinstance(last, Fixed):
+        kept = last.text.rstrip(b" ")
+        fixed(parts, kept, last.free[: len(kept)])
+    elif last is not None:
+        parts.append(last)
+    parts.append(Blanks())

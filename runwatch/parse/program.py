@@ -9,13 +9,15 @@ from runwatch.arrays import Array, Bytes, Ints
 from runwatch.kernels import layout
 from runwatch.parse.parts import Blanks, Fixed, Moment, Part, Slot, Template
 from runwatch.parse.plan import Evidence
-from runwatch.parse.table import Head
+from runwatch.parse.table import NO_HEAD, Head
 from runwatch.parse.trace import Outcome
 
 _EVIDENCE = {
     Evidence.NONE: layout.NONE, Evidence.KNOWN: layout.KNOWN, Evidence.HELD: layout.HELD,
     Evidence.CLEAR: layout.CLEAR,
 }  # fmt: skip
+_ANY_DIGIT = 9  # how far above the least one a digit may be
+_ROOMS = bytes.maketrans(b"\1", bytes([_ANY_DIGIT]))
 _SHORT = 2  # letters: a variable, not the name of a metric
 _PLACES = (layout.STEP, layout.TOTAL, layout.EPOCH, layout.TOTAL_EPOCHS, layout.RANK)
 _TRAITS = (layout.STARTS, layout.FRAME, layout.GOES_ON, layout.SOURCE, layout.EMPTY)
@@ -30,16 +32,38 @@ class Table:
 
     def add(self, *cells: Any) -> int:
         """Append a row; its index."""
-        return self.extend(np.array([cells], self.rows.dtype))
+        first = self._room(1)
+        self.rows[first] = cells
+        return first
 
     def extend(self, rows: Array) -> int:
         """Append rows; the index of the first."""
-        first = self.used
-        while first + len(rows) > len(self.rows):
-            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
-        self.rows[first : first + len(rows)] = rows
-        self.used += len(rows)
+        first = self._room(len(rows))
+        self.rows[first : self.used] = rows
         return first
+
+    def _room(self, count: int) -> int:
+        first = self.used
+        self.used += count
+        while self.used > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
+        return first
+
+
+class Addresses:
+    """The first cells of what a kernel is given: where tables lie. Asking an array costs more than
+    many a kernel, so only those that are others than before are asked."""
+
+    def __init__(self, given: Ints) -> None:
+        self._given = given
+        self._told: list[Array | None] = [None] * len(given)
+
+    def tell(self, *tables: Array) -> None:
+        """Note where these lie."""
+        for i, (table, told) in enumerate(zip(tables, self._told, strict=False)):
+            if table is not told:
+                self._told[i] = table
+                self._given[i] = table.ctypes.data
 
 
 class Index:
@@ -77,7 +101,7 @@ class Program:
     """All templates of a run; unless `timed`, stamps are only digits."""
 
     def __init__(self, *, timed: bool) -> None:
-        self._timed = timed
+        self.timed = timed
         self.templates = Table(layout.WIDTH, np.int64)
         self.ops = Table(layout.OP_WIDTH, np.int64)
         self.blocks = Table(2 * layout.RUN, np.uint8)
@@ -86,7 +110,7 @@ class Program:
         self.forms, self.exact = Index(), Index()
         self.kinds: dict[str, int] = {"": 0}  # of records, by their first metric
         self.keys: dict[str, int] = {"": 0}  # of forms that must prove themselves
-        self.heads: dict[Head, int] = {((), ()): 0}  # of tables
+        self.heads: dict[Head, int] = {NO_HEAD: 0}  # of tables
 
     def add(
         self, template: Template, index: Index, key: int,
@@ -141,7 +165,7 @@ class Program:
                 given.append(said.time)
         text, free = b"", b""  # that were not laid out yet
         for part in template.parts:
-            if isinstance(part, Fixed) or (isinstance(part, Moment) and not self._timed):
+            if isinstance(part, Fixed) or (isinstance(part, Moment) and not self.timed):
                 text, free = text + part.text, free + part.free
             else:
                 self._part(part, self._text(text, free), values, int(row[layout.TIME]))
@@ -169,7 +193,7 @@ class Program:
         if said.head is not None:
             row[layout.NEW_HEAD] = self.number(self.heads, said.head)
         row[layout.EVIDENCE] = _EVIDENCE[said.evidence] if said.form else layout.NONE
-        kind = said.form[0][0] if said.form and self._timed else ""  # else nobody asks for it
+        kind = said.form[0][0] if said.form and self.timed else ""  # else nobody asks for it
         row[layout.KIND] = self.number(self.kinds, kind)
         row[layout.KEY] = self.number(self.keys, said.key)
         row[layout.COUNTS] = said.counts
@@ -203,9 +227,15 @@ def _traits(said: Outcome) -> int:
 
 def _blocks(text: bytes, free: bytes) -> Bytes:
     """Text as blocks: the least that each byte may be, and how far above."""
-    letters, digits = np.frombuffer(text, np.uint8), np.frombuffer(free, np.bool_)
-    least = np.zeros(-(-len(text) // layout.RUN) * layout.RUN, np.uint8)
-    room = np.full_like(least, 255)  # behind the text anything may stand
-    least[: len(text)] = np.where(digits, ord("0"), letters)
-    room[: len(text)] = np.where(digits, 9, 0)
-    return np.hstack([least.reshape(-1, layout.RUN), room.reshape(-1, layout.RUN)])
+    count = -(-len(text) // layout.RUN)
+    blocks = np.zeros((count, 2, layout.RUN), np.uint8)
+    least, room = blocks[:, 0], blocks[:, 1]
+    size = count * layout.RUN
+    least[:] = np.frombuffer(text.ljust(size, b"\0"), np.uint8).reshape(-1, layout.RUN)
+    # Behind the text anything may stand.
+    room[:] = np.frombuffer(free.translate(_ROOMS).ljust(size, b"\xff"), np.uint8).reshape(
+        -1, layout.RUN
+    )
+    if 1 in free:
+        least[room == _ANY_DIGIT] = ord("0")
+    return blocks.reshape(-1, 2 * layout.RUN)

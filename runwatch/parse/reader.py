@@ -20,7 +20,7 @@ from runwatch.parse.memo import Memo, shortened
 from runwatch.parse.number import Tokens, split
 from runwatch.parse.plan import SILENT, Evidence, Plan
 from runwatch.parse.prefix import Peeler, Prefix
-from runwatch.parse.record import NOTHING, Record, counts_whole, fill
+from runwatch.parse.record import NOTHING, Record, counts_plainly, fill
 from runwatch.parse.shape import understand
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
@@ -98,7 +98,7 @@ class Reader:
     ) -> None:  # fmt: skip
         """Peel one text, see what block it stands in, and read it; time and rank are those of what
         it lies in, for a text that does not say its own."""
-        if "[" in text and (m := _glued(text)):
+        if "ank" in text and (m := _glued(text)):
             self._text(stream, line, text[: m.start()], time, depth, rank)
             text = text[m.end() :]
         peeled = self._peeler.peel(text)
@@ -210,7 +210,7 @@ class Reader:
         if self._trace is not None:
             self._trace.tabular |= bool(plan.row)
             silent = plan.bar is not None and not plan.fields
-            self._trace.odd |= not silent and not counts_whole(plan, tokens.values)
+            self._trace.odd |= not silent and not counts_plainly(plan, tokens.values)
         head = writer.table.head
         named = plan.bar is None and any(  # by its first cell: "accuracy | 0.7 | 0.6"
             self._names.quantity(found.metric) for found in plan.fields

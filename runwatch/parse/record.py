@@ -72,13 +72,15 @@ def fill(plan: Plan, values: Sequence[str], key: str) -> Record:
     )
 
 
-def counts_whole(plan: Plan, values: Sequence[str]) -> bool:
-    """Whether the step, if the plan has one, is a whole number in these values: from a line where
-    it is not nothing can be learned of the others."""
+def counts_plainly(plan: Plan, values: Sequence[str]) -> bool:
+    """Whether the step, if the plan has one, is a whole number in these values, or a fraction whose
+    other digits are another step: from other lines nothing can be learned of steps."""
     if plan.step is None:
         return True
-    value = number(values[plan.step]) * _SCALES.get(plan.step_unit, 1)
-    return count(value) == value
+    text = values[plan.step]
+    value = number(text) * _SCALES.get(plan.step_unit, 1)
+    counted = count(value)
+    return counted == value or (counted is not None and text.lower().find("e") < 0)
 
 
 def _named(metric: str, values: Sequence[str]) -> str:

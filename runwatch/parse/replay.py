@@ -9,7 +9,7 @@ from runwatch.chunk import Stream
 from runwatch.kernels import layout, native
 from runwatch.parse.cut import Spans
 from runwatch.parse.learner import Learner
-from runwatch.parse.program import Program
+from runwatch.parse.program import Addresses, Program
 from runwatch.parse.rows import Rows
 from runwatch.parse.stage import Crew, Stage
 from runwatch.parse.trace import Trace
@@ -32,6 +32,7 @@ class Replay:
         self._crew = Crew(self._program, threads)
         self._given = np.zeros(layout.F_WIDTH, np.int64)
         self._address = int(self._given.ctypes.data)
+        self._addresses = Addresses(self._given)
         self._scratch = np.zeros(2 * layout.MAX_SLOTS)
         self._tallies: Floats | None = None
         self._line = 0  # that the next text belongs to
@@ -118,13 +119,12 @@ class Replay:
         program, rows, tally, given = (
             self._program, self._rows, self._host.ledger.tally, self._given
         )  # fmt: skip
-        tables = (
+        self._addresses.tell(
             program.points.rows, program.constants.rows, rows.of_rank, rows.places, rows.marks,
             rows.gates, rows.reached, rows.changed, rows.besides,
             self._scratch if tally is None else tally.rows, self._out, self._out_values,
             self._scratch,
         )  # fmt: skip
-        given[: len(tables)] = [table.ctypes.data for table in tables]
         given[layout.F_ROOM] = len(self._out)
         given[layout.F_KINDS], given[layout.F_KEYS] = rows.marks.shape[1], rows.gates.shape[1]
         given[layout.F_MARKED], given[layout.F_GATED] = len(rows.marks), len(rows.gates)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FATES = {
     "": layout.UNKNOWN, "proven": layout.PROVEN, "refused": layout.REFUSED, "shown": layout.SHOWN,
+    "held": layout.WAITS,
 }  # fmt: skip
 
 
@@ -41,7 +42,7 @@ class Rows:
         self.moved = True  # the arrays may lie elsewhere than the kernel was told
         self.places = np.full((8, layout.P_WIDTH), np.nan)
         self.marks = np.full((8, 8, 3), np.nan)
-        self.gates = np.zeros((8, 8, 3))
+        self.gates = np.zeros((8, 8, layout.GATE_WIDTH))
         self.reached = np.full((8, 2), -1, np.int64)
         self.changed = np.zeros(8, np.int64)
         self._behind = np.zeros(8, np.bool_)  # rows that their writers do not know of yet
@@ -125,10 +126,13 @@ class Rows:
                 place.began, False,
             )
         ]  # fmt: skip
-        self._told[w] = self.places[w, _TOTALS]
-        if writer.gate.full and w < len(self.gates):
-            self.gates[w] = 0
-        if w >= len(self.marks):
+        self._told[w] = self.places[w, layout.P_TOTAL], self.places[w, layout.P_EPOCHS]
+        if w < len(self.gates):
+            if writer.gate.full:
+                self.gates[w] = 0
+            elif writer.gate.crowded:
+                self.gates[w, self.gates[w, :, 0] == layout.WAITS] = 0
+        if w >= len(self.marks) or not self._program.timed:
             return
         self.marks[w] = np.nan
         for metric, mark in place.marks.items():
@@ -141,12 +145,17 @@ class Rows:
             return
         gate = self._gate(w)
         fate = "" if gate.full else gate.fate(key)
-        self.gates[w, number] = _FATES[fate], math.nan, math.nan
+        step: int | None = None
+        epoch: float | None = None
+        value = math.nan
         if fate == "shown":
             step, epoch = gate.place_shown(key)
-            self.gates[w, number, 1:] = (
-                math.nan if step is None else step, math.nan if epoch is None else epoch,
-            )  # fmt: skip
+        elif fate == "held":
+            step, epoch, value = gate.place_held(key)
+        self.gates[w, number] = (
+            _FATES[fate], math.nan if step is None else step, math.nan if epoch is None else epoch,
+            value,
+        )  # fmt: skip
 
     def store(self, changes: int, besides: int) -> None:
         """Take note of the rows that changed: the progress that they tell is written down, and
@@ -155,24 +164,30 @@ class Rows:
         keys = list(self._program.keys) if besides else []
         for w, key in self.besides[:besides].tolist():
             self.gates[w, key, 0] = layout.SHOWN
-            _, step, epoch = self.gates[w, key].tolist()
+            _, step, epoch, _ = self.gates[w, key].tolist()
             self._gate(w).show(keys[key], _whole(step), _known(epoch))
         if not changes:
+            return
+        if changes <= _FEW:
+            for w in self.changed[:changes].tolist():
+                self.places[w, layout.P_CHANGED] = 0
+                self._reach(w, *self.reached[w].tolist())
+                self._settle(w)
             return
         changed = self.changed[:changes]
         self.places[changed, layout.P_CHANGED] = 0
         self._behind[changed] = True
-        ledger = self._host.ledger
         for w, (step, line) in zip(changed.tolist(), self.reached[changed].tolist(), strict=True):
-            if line >= 0:
-                ledger.reach(self.ranks[w], step, line)
-        self.reached[changed] = -1
-        if changes > _FEW:
-            totals, told = self.places[changed][:, _TOTALS], self._told[changed]
-            same = (totals == told) | (np.isnan(totals) & np.isnan(told))
-            changed = changed[~same.all(axis=1)]
-        for w in changed.tolist():
+            self._reach(w, step, line)
+        totals, told = self.places[changed][:, _TOTALS], self._told[changed]
+        same = (totals == told) | (np.isnan(totals) & np.isnan(told))
+        for w in changed[~same.all(axis=1)].tolist():
             self._settle(w)
+
+    def _reach(self, w: int, step: int, line: int) -> None:
+        if line >= 0:
+            self._host.ledger.reach(self.ranks[w], step, line)
+            self.reached[w] = -1
 
     def settle(self, rank: int | None) -> None:
         """See that a writer knows what its row says."""
@@ -187,7 +202,7 @@ class Rows:
 
     def _settle(self, w: int) -> None:
         self._behind[w] = False
-        self._told[w] = self.places[w, _TOTALS]
+        self._told[w] = self.places[w, layout.P_TOTAL], self.places[w, layout.P_EPOCHS]
         self._store(w, self._host.writers.of(self.stream.name, self.ranks[w]))
 
     def _gate(self, w: int) -> Gate:
@@ -208,7 +223,7 @@ class Rows:
             writer.table.head, writer.table.spans = list(names), list(spans)
         if int(segment) != place.segment:
             place.segment, place.marks = int(segment), {}
-        if w >= len(self.marks):
+        if w >= len(self.marks) or not self._program.timed:
             return
         marks = self.marks[w]
         for metric, kind in self._program.kinds.items():
@@ -230,7 +245,7 @@ class Rows:
         self.moved = True
         self.places = _enlarged(self.places, (rows, layout.P_WIDTH), math.nan)
         self.marks = _enlarged(self.marks, (marked, wider, 3), math.nan)
-        self.gates = _enlarged(self.gates, (gated, doors, 3), 0)
+        self.gates = _enlarged(self.gates, (gated, doors, layout.GATE_WIDTH), 0)
         self.reached = _enlarged(self.reached, (rows, 2), -1)
         self.changed = _enlarged(self.changed, (rows,), 0)
         self._behind = _enlarged(self._behind, (rows,), 0)

@@ -37,7 +37,7 @@ class Traits(NamedTuple):
         """Look at a message."""
         empty = not message.strip()
         return cls(
-            _TRACEBACK.search(message) is not None,
+            _starts(message),
             _FRAME.match(message) is not None,
             empty or message.startswith(_AGAIN),
             _CODE.match(message) is not None,
@@ -60,7 +60,7 @@ class Quiet:
 
     def see(self, message: str) -> str:
         """Take the next line; the kind of block it stands in: text, traceback or code."""
-        if _TRACEBACK.search(message):
+        if _starts(message):
             self.traceback = 1
             return "traceback"
         if self.traceback == 1:
@@ -80,3 +80,8 @@ class Quiet:
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
         return asdict(self)
+
+
+def _starts(message: str) -> bool:
+    """Whether a traceback begins; a word is found sooner than a pattern."""
+    return "Traceback" in message and _TRACEBACK.search(message) is not None

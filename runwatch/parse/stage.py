@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from runwatch.kernels import layout, native
-from runwatch.parse.program import Program
+from runwatch.parse.program import Addresses, Program
 
 BLOCK = 1 << 20  # bytes that are matched at a time
 _ROOM = 1 << 14  # texts of a block; a block of shorter texts is matched in several goes
@@ -23,6 +23,7 @@ class Stage:
         self._nexts = np.empty((0, layout.NEXTS), np.int64)
         self.given = np.zeros(layout.M_WIDTH, np.int64)
         self.given[layout.M_LAST] = -1
+        self._addresses = Addresses(self.given)
         self.address = int(self.given.ctypes.data)
         self.end = 0  # the address behind the last text
         self._known = -1  # templates, when the kernel was told last
@@ -36,11 +37,10 @@ class Stage:
             nexts = np.full((len(program.templates.rows), layout.NEXTS), -1, np.int64)
             nexts[: len(self._nexts)] = self._nexts
             self._nexts = nexts
-        tables = (
+        self._addresses.tell(
             program.templates.rows, program.ops.rows, program.blocks.rows, program.forms.rows,
             program.exact.rows, self._nexts, self.texts, self._values,
         )  # fmt: skip
-        self.given[: len(tables)] = [table.ctypes.data for table in tables]
         self.given[layout.M_FORM_MASK] = program.forms.mask
         self.given[layout.M_EXACT_MASK] = program.exact.mask
         self.given[layout.M_ROOM] = _ROOM
@@ -98,9 +98,10 @@ class Crew:
 
     def settle(self) -> None:
         """Let no thread look at the tables until the next block is wanted."""
-        for task in self._tasks:
-            task.cancel()
-        wait(self._tasks)
+        if self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            wait(self._tasks)
 
     def _help(self, blocks: list[tuple[int, int]], i: int) -> None:
         """See that a block is matched; while another thread is at it, match those behind it."""

@@ -28,6 +28,7 @@ _RULE = compiled(r"^[\s|│┃+\-=─━═┄┈╭╮╰╯├┤┬┴┼┌�
 
 
 Head = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
+NO_HEAD: Head = (), ()
 
 
 @mutable
@@ -54,6 +55,8 @@ class Table:
     @property
     def heading(self) -> Head:
         """The names and where they stand, as a key; what was kept as JSON has lists."""
+        if not self.head and not self.spans:
+            return NO_HEAD
         return tuple(self.head), tuple((start, end) for start, end in self.spans)
 
     def row(self, plan: Plan, values: list[str], literals: list[str], names: Names) -> Record:

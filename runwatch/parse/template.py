@@ -9,10 +9,19 @@ lines in two looks; where that tells too little, each is changed in turn.
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from runwatch.parse import numeral
-from runwatch.parse.parts import Blanks, Filling, Fixed, Moment, Part, Slot, Template, all_digits
+from runwatch.parse.parts import (
+    Fixed,
+    Moment,
+    Part,
+    Slot,
+    Template,
+    all_digits,
+    fixed,
+    unpad,
+    up_to,
+)
 from runwatch.parse.probe import Probe
 from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
@@ -67,22 +76,21 @@ def _settle(template: Template, line: bytes, probe: Probe, before: Context) -> N
     if base.tabular:
         template.head = before.head
 
-    def same(*, open: bool, code: bool) -> bool:
-        seen = probe.look(line, replace(before, open=open, code=code))
-        if seen is None or not replace(seen, open=None).same(replace(base, open=None)):
+    def same(seen: Outcome | None, open: bool) -> bool:
+        if seen is None or not seen.same_but_open(base):
             return False
         # What it is set to, or what it was.
         return seen.open == base.open or (base.open == before.open and seen.open == open)
 
     inside, code = not before.open, not before.code
-    elsewhere = same(open=inside, code=before.code)
-    coded = same(open=before.open, code=code)
-    if elsewhere and coded and not same(open=inside, code=code):
-        coded = False
+    other = probe.look(line, Context(inside, before.code, before.head))
+    elsewhere = same(other, inside)
+    coded = same(probe.look(line, Context(before.open, code, before.head)), before.open)
+    if elsewhere and coded:
+        coded = same(probe.look(line, Context(inside, code, before.head)), inside)
     template.inside = None if elsewhere else before.open
     template.code = None if coded else before.code
     if elsewhere and base.open == before.open:
-        other = probe.look(line, replace(before, open=inside))
         template.opens = base.open if other is not None and other.open == base.open else None
 
 
@@ -100,9 +108,10 @@ class _Lesson:
     def parts(self, template: Template, bar: Match | None) -> None:
         """Fill in the parts of the template and where their numbers go."""
         known, padded = self._all_roles(), self._is_padding(self._padded)
+        idle = known is not None and self._all_idle(known)
         line, at, slots = self._line, 0, 0
         for m in self._tokens:
-            _up_to(template.parts, line, at, m.start(), bar)
+            up_to(template.parts, line, at, m.start(), bar)
             at = m.end()
             if m.group(1) is not None:
                 part = self._moment(m)
@@ -110,7 +119,7 @@ class _Lesson:
             else:
                 roles, free = known[m.start()] if known is not None else self._roles_alone(m)
                 part = _number(m, roles, free, slots)
-                if roles is not None and not any(roles) and not self._is_idle(m, free):
+                if roles is not None and not any(roles) and not (idle or self._is_idle(m, free)):
                     part = Fixed(m.group(), bytes(len(m.group())))
                 if roles is not None and any(roles) and not free and self._any_width(m, roles):
                     part = Slot(slots, whole=True)
@@ -118,12 +127,12 @@ class _Lesson:
                     _assign(template, roles or [], slots)
                     slots += 1
             if isinstance(part, Fixed):
-                _fixed(template.parts, part.text, part.free)
+                fixed(template.parts, part.text, part.free)
                 continue
             if isinstance(part, Slot) and m in self._padded and (padded or self._is_padding([m])):
-                _unpad(template.parts)
+                unpad(template.parts)
             template.parts.append(part)
-        _up_to(template.parts, line, at, len(line), bar)
+        up_to(template.parts, line, at, len(line), bar)
 
     # All numbers at once
 
@@ -195,10 +204,29 @@ class _Lesson:
     def _is_idle(self, m: Match, free: bool) -> bool:
         """Whether a number that means nothing means nothing whatever it is: the digit of a name may
         make it a known one, and at the head of a line there may be a time."""
-        others = self._probe.digits(len(m.group()), self._line[max(0, m.start() - 64) : m.start()])
+        return all(self._means_nothing([(m, other)]) for other in self._telling(m, free))
+
+    def _all_idle(self, known: dict[int, tuple[Roles | None, bool]]) -> bool:
+        """Whether all numbers that mean nothing do so together, whatever they are."""
+        rounds: list[list[tuple[Match, bytes]]] = []
+        for m in self._numbers:
+            roles, free = known[m.start()]
+            if roles is None or any(roles):
+                continue
+            for i, other in enumerate(self._telling(m, free)):
+                rounds[i:] = rounds[i:] or [[]]
+                rounds[i].append((m, other))
+        return all(map(self._means_nothing, rounds))
+
+    def _telling(self, m: Match, free: bool) -> list[bytes]:
+        """Others to put in the place of a number that would mean something if any did."""
         if free:
-            others = [] if self._line[: m.start()].strip(b" [") else _TIMES
-        return all((roles := self._role(m, o)) is not None and not any(roles) for o in others)
+            return [] if self._line[: m.start()].strip(b" [") else _TIMES
+        return self._probe.digits(len(m.group()), self._line[max(0, m.start() - 64) : m.start()])
+
+    def _means_nothing(self, changed: list[tuple[Match, bytes]]) -> bool:
+        roles = self._roles_of([m for m, _ in changed], [other for _, other in changed])
+        return roles is not None and not any(map(any, roles))
 
     def _any_width(self, m: Match, roles: Roles) -> bool:
         """Whether a number that stands where widths may matter is the same thing in all of them:
@@ -266,34 +294,3 @@ def _assign(template: Template, roles: Roles, index: int) -> None:
             template.values[position] = index
         elif role:
             template.places[Outcome.PLACES[position - len(template.values)]] = index
-
-
-def _up_to(parts: list[Part], line: bytes, at: int, end: int, bar: Match | None) -> None:
-    """Add the text up to the next token, with the filling of a bar in it."""
-    if bar is not None and at <= bar.start(1) and bar.end(1) <= end:
-        _fixed(parts, line[at : bar.start(1)])
-        parts.append(Filling())
-        at = bar.end(1)
-    _fixed(parts, line[at:end])
-
-
-def _fixed(parts: list[Part], text: bytes, free: bytes = b"") -> None:
-    """Add bytes to the last fixed part, or begin one."""
-    if not text:
-        return
-    free = free or bytes(len(text))
-    if parts and isinstance(parts[-1], Fixed):
-        parts[-1] = Fixed(parts[-1].text + text, parts[-1].free + free)
-    else:
-        parts.append(Fixed(text, free))
-
-
-def _unpad(parts: list[Part]) -> None:
-    """Let the blanks at the end of the parts be any number of them."""
-    last = parts.pop() if parts else None
-    if isinstance(last, Fixed):
-        kept = last.text.rstrip(b" ")
-        _fixed(parts, kept, last.free[: len(kept)])
-    elif last is not None:
-        parts.append(last)
-    parts.append(Blanks())

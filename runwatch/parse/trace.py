@@ -1,6 +1,6 @@
 """What the readable path did with one line, and what that says of every line like it."""
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, ClassVar
 
 from runwatch.kernels.layout import ASIDE, COUNTING, NESTED, NO_BAR
@@ -9,7 +9,7 @@ from runwatch.parse.plan import Evidence
 from runwatch.parse.prefix import Prefix
 from runwatch.parse.record import Record
 from runwatch.parse.silence import Traits
-from runwatch.parse.table import Head
+from runwatch.parse.table import NO_HEAD, Head
 from runwatch.parse.writer import Writer
 from runwatch.slotted import frozen, mutable
 
@@ -21,7 +21,7 @@ class Context:
 
     open: bool = False
     code: bool = False
-    head: Head = ((), ())
+    head: Head = NO_HEAD
 
 
 @frozen
@@ -55,15 +55,20 @@ class Outcome:
 
     def same_form(self, other: "Outcome") -> bool:
         """Whether the same things are said, whatever their values."""
-        return self._form() == other._form()
+        return self._form() == other._form() and self.open == other.open
 
     def same(self, other: "Outcome") -> bool:
         """Whether nothing differs; nan is nan."""
-        return repr(self) == repr(other)
+        return self.open == other.open and self.same_but_open(other)
+
+    def same_but_open(self, other: "Outcome") -> bool:
+        """Whether only what it makes of `Writer.open` differs."""
+        alike = self.time == other.time and self._form() == other._form()
+        return alike and repr(self.outputs()) == repr(other.outputs())
 
     def same_but_time(self, other: "Outcome") -> bool:
         """Whether only the time differs."""
-        return repr(replace(self, time=None)) == repr(replace(other, time=None))
+        return self.same_form(other) and repr(self.outputs()) == repr(other.outputs())
 
     def outputs(self) -> list[float | None]:
         """The values, then the places."""
@@ -72,7 +77,7 @@ class Outcome:
     def _form(self) -> tuple[object, ...]:
         return (
             self.form, self.evidence, self.key, self.counts, self.training, self.bar, self.traits,
-            self.traced, self.asked, self.continues, self.near, self.open, self.deep, self.tabular,
+            self.traced, self.asked, self.continues, self.near, self.deep, self.tabular,
             self.head, self.time is None, [x is None for x in self.outputs()],
         )  # fmt: skip
 
@@ -99,7 +104,7 @@ class Trace:
     def weigh(self, writer: Writer) -> None:
         """A writer is about to weigh what the line says."""
         self.odd |= self.writer is not None
-        self.before = replace(self.before, open=writer.open)
+        self.before = Context(writer.open, self.before.code, self.before.head)
         self.writer = writer
 
     def take(self, record: Record, weighed: Record, said: Prefix) -> None:

@@ -16,6 +16,8 @@ _HEADING = compiled(
     r"(?i)^result for .*:$|\b(?:metrics|results?|summary|statistics|timing"
     r"|time across ranks \(ms\)|iteration \x01/\x01)\W*$"
 )
+# A word of each alternative: most lines have none, which is seen sooner than by the pattern.
+_HEADED = ("result", "metrics", "summary", "statistics", "timing", "ranks (ms)", "iteration")
 
 _VARIABLE = 2  # letters: "Step 2: x = 4" is arithmetic
 
@@ -53,7 +55,7 @@ class Writer:
             if Evidence.NONE < record.evidence < Evidence.CLEAR and len(record.points) <= 2:
                 record = record._replace(evidence=Evidence.CLEAR)
         elif not indented or (record.total_steps is not None and _is_place(record)):
-            self.open = _is_place(record) or bool(_HEADING.search(message))
+            self.open = _is_place(record) or _is_heading(message)
         if self._is_beside(record):
             record = record._replace(evidence=Evidence.BESIDE)
         self.near = 2 if record.points and record.evidence >= Evidence.BESIDE else 0
@@ -93,6 +95,11 @@ class Writer:
         )  # fmt: skip
         writer.gate.restore(state["gate"])
         return writer
+
+
+def _is_heading(message: str) -> bool:
+    lower = message.lower()
+    return any(word in lower for word in _HEADED) and _HEADING.search(message) is not None
 
 
 def _is_place(record: Record) -> bool:

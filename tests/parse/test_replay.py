@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runwatch.arrow import record_batch
 from runwatch.chunk import Chunk, Stream
 from runwatch.kernels import native
-from runwatch.parse import Parser, stage
+from runwatch.parse import Parser, gate, stage
 from runwatch.tally import Tally
 from tests.parse.reading import MIXED, RUN, points, rows
 
@@ -101,13 +101,53 @@ def test_replay_goes_through_every_dialect(cuts: list[int]) -> None:
 
 def test_replay_learns_and_then_replays() -> None:
     """The path under test is taken: one template serves thousands of lines."""
-    parser = Parser(replay=True)
     data = b"".join(b"step %d loss: %.4f\n" % (i, 9 / (i + 1)) for i in range(5000))
+    assert (5000, [1, 2]) == read_by_code(data)
+
+
+def read_by_code(data: bytes) -> tuple[int, list[int]]:
+    """How many points a log has, and the lines that the readable path reads of it."""
+    parser = Parser(replay=True)
     read: list[int] = []
     slow = parser.read_line
     parser.read_line = lambda *line: (read.append(line[1]), slow(*line))[1]  # type: ignore[method-assign,misc]
-    assert 5000 == len(parser.feed(Chunk(RUN, data, 0)).points)
-    assert [1, 2] == read
+    return len(parser.feed(Chunk(RUN, data, 0)).points), read
+
+
+def test_a_setting_that_is_printed_again_is_replayed() -> None:
+    """It proves nothing where the run stands still, so nobody has to read it."""
+    data = b"step 1 loss: 2.5\n" + 900 * b"mean width: 5\n"
+    assert len(read_by_code(data)[1]) < 10
+    assert told(data, replay=False) == told(data, replay=True)
+
+
+WAITING = st.sampled_from(
+    ["step=1 loss=2", "step=2 loss=1.5", "average score: 5", "average score: 6", "epoch 2",
+     "average score: nan", "step 2 average score: 5", "loss: 5", "accuracy 5", "accuracy 5",
+     "2024-02-29 10:00:00 accuracy 5", "2024-02-29 10:00:01 accuracy 5", "mean height: 5",
+     "mean depth: 5", "mean width: 5", "[rank1]: mean width: 5", "workers: 8"]
+)  # fmt: skip
+
+
+@given(st.lists(WAITING, max_size=8), st.lists(WAITING, max_size=60), st.integers(1, 4))
+@settings(max_examples=150)
+def test_forms_that_wait_for_a_proof_are_the_same(
+    first: list[str], lines: list[str], room: int
+) -> None:
+    """Whatever comes between, and where they are so many that some are forgotten."""
+    data = "\n".join([*3 * first, *lines, *lines, ""]).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gate, "_MAX_HELD", room)
+        assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_bar_that_counts_in_fractions_is_replayed() -> None:
+    """Downloads count gigabytes, and print a redraw a second."""
+    form = "\rDownloading (...)-00002.bin:  {:2}%|##   | {:.2f}G/9.98G [00:{:02}<00:52, {}MB/s]"
+    drawn = [form.format(i, 9.98 * i / 100, i % 60, 100 + i) for i in range(10, 100)]
+    data = ("".join(drawn) + "\nstep 1 loss: 2.5\n").encode()
+    assert len(read_by_code(data)[1]) < 20
+    assert told(data, replay=False) == told(data, replay=True)
 
 
 def test_a_rank_of_its_own_for_each_stream() -> None:
@@ -273,7 +313,7 @@ def test_a_text_within_a_text_has_the_rank_of_what_carries_it() -> None:
     assert told(data, replay=False) == told(data, replay=True)
 
 
-@pytest.mark.parametrize("first", ["-0.1943", "7.25", "1e303", "nan"])
+@pytest.mark.parametrize("first", ["-0.1943", "7.25", "1.5e-01", "1e303", "nan"])
 def test_what_is_no_step_teaches_nothing_of_steps(first: str) -> None:
     """A fraction counts as its whole part, and a number too large not at all."""
     lines = [f"Epoch {i} [{first}/100] loss=nan" for i in range(4)]
