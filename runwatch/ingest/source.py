@@ -6,8 +6,9 @@ from typing import Protocol
 from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.slotted import frozen
 
-CHUNK_SIZE = 1 << 22
-"""Bytes of text in a chunk, about: memory stays flat whatever the size of the log."""
+CHUNK_SIZE = 1 << 23
+"""Bytes of text in a chunk, about: memory stays flat whatever the size of the log, and there is
+enough in it for two threads to be busy nearly to its end."""
 
 
 @frozen

@@ -22,6 +22,7 @@ from runwatch.parse.plan import SILENT, Evidence, Plan
 from runwatch.parse.prefix import Peeler, Prefix
 from runwatch.parse.record import NOTHING, Record, counts_plainly, fill
 from runwatch.parse.shape import understand
+from runwatch.parse.silence import Traits
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
 from runwatch.parse.writers import Writers
@@ -118,9 +119,10 @@ class Reader:
         rank = self._rank(stream, peeled, message)
         said = Prefix(peeled.time or time, rank, peeled.level, message, peeled.deep)
         writer = self.writers.reading(stream.name, rank)
-        block = writer.quiet.see(message)
+        traits = Traits.of(message)
+        block = writer.quiet.see(traits)
         if self._trace is not None:
-            self._trace.see(peeled, rank, message, block, writer)
+            self._trace.see(peeled, rank, message, traits, block, writer)
         if block != "traceback":
             self._read(stream, line, said, writer, block, depth)
         if self.notes and (

@@ -37,7 +37,7 @@ class Traits(NamedTuple):
         """Look at a message."""
         empty = not message.strip()
         return cls(
-            _starts(message),
+            "Traceback" in message and _TRACEBACK.search(message) is not None,
             _FRAME.match(message) is not None,
             empty or message.startswith(_AGAIN),
             _CODE.match(message) is not None,
@@ -58,30 +58,25 @@ class Quiet:
     code: int = 0
     traceback: int = 0
 
-    def see(self, message: str) -> str:
+    def see(self, message: Traits) -> str:
         """Take the next line; the kind of block it stands in: text, traceback or code."""
-        if _starts(message):
+        if message.starts:
             self.traceback = 1
             return "traceback"
         if self.traceback == 1:
-            if not _FRAME.match(message):
+            if not message.frame:
                 self.traceback = 2  # the exception itself
             return "traceback"
         if self.traceback == 2:
-            if message.startswith(_AGAIN) or not message.strip():
+            if message.goes_on:
                 return "traceback"
             self.traceback = 0
-        if _CODE.match(message):
+        if message.source:
             self.code = min(_CODE_LIMIT, self.code + 2)
-        elif message.strip():
+        elif not message.empty:
             self.code = max(0, self.code - 1)
         return "code" if self.code >= _IN_CODE else "text"
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
         return asdict(self)
-
-
-def _starts(message: str) -> bool:
-    """Whether a traceback begins; a word is found sooner than a pattern."""
-    return "Traceback" in message and _TRACEBACK.search(message) is not None

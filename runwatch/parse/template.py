@@ -4,7 +4,7 @@ The readable path is the definition; a template must say the same of every line 
 the numbers of a line are changed and the line is read again: a number that comes out as given is a
 slot of any width, one that changes nothing is digits of the same width, and where anything else
 happens the text must stay as it is. All numbers are changed at once first, which settles most
-lines in two looks; where that tells too little, each is changed in turn.
+lines in two looks; where that tells too little, halves of them are.
 """
 
 import re
@@ -107,8 +107,8 @@ class _Lesson:
 
     def parts(self, template: Template, bar: Match | None) -> None:
         """Fill in the parts of the template and where their numbers go."""
-        known, padded = self._all_roles(), self._is_padding(self._padded)
-        idle = known is not None and self._all_idle(known)
+        known, padded = self._roles(self._numbers), self._is_padding(self._padded)
+        idle = self._all_idle(known)
         line, at, slots = self._line, 0, 0
         for m in self._tokens:
             up_to(template.parts, line, at, m.start(), bar)
@@ -117,7 +117,7 @@ class _Lesson:
                 part = self._moment(m)
                 template.timed = template.timed or isinstance(part, Moment)
             else:
-                roles, free = known[m.start()] if known is not None else self._roles_alone(m)
+                roles, free = known[m.start()]
                 part = _number(m, roles, free, slots)
                 if roles is not None and not any(roles) and not (idle or self._is_idle(m, free)):
                     part = Fixed(m.group(), bytes(len(m.group())))
@@ -134,33 +134,37 @@ class _Lesson:
             template.parts.append(part)
         up_to(template.parts, line, at, len(line), bar)
 
-    # All numbers at once
+    # Many numbers at once
 
-    def _all_roles(self) -> dict[int, tuple[Roles | None, bool]] | None:
-        """By where a number stands, where it goes and whether its width is free; None where
-        changing all at once does not tell."""
-        if not self._numbers:
-            return {}
-        others = [numeral.other(m.group(), i) for i, m in enumerate(self._numbers)]
-        found = self._told_apart(others)
-        if found is None:
-            return None
-        safe = [m.group(2) is not None and numeral.is_free(self._line, m) for m in self._numbers]
+    def _roles(self, numbers: list[Match]) -> dict[int, tuple[Roles | None, bool]]:
+        """By where a number stands, where it goes and whether its width is free. They are changed
+        together; where that does not tell, those of each half are."""
+        if len(numbers) == 1:
+            return {numbers[0].start(): self._roles_alone(numbers[0])}
+        together = self._roles_together(numbers)
+        if together is not None:
+            return together
+        half = len(numbers) // 2
+        return self._roles(numbers[:half]) | self._roles(numbers[half:])
+
+    def _roles_together(self, numbers: list[Match]) -> dict[int, tuple[Roles | None, bool]] | None:
+        others = [numeral.other(m.group(), i) for i, m in enumerate(numbers)]
+        if not numbers or (found := self._told_apart(numbers, others)) is None:
+            return None if numbers else {}
+        safe = [m.group(2) is not None and numeral.is_free(self._line, m) for m in numbers]
         if any(safe):
             wider = [
                 numeral.wider(m.group(), i) if ok else others[i]
-                for i, (m, ok) in enumerate(zip(self._numbers, safe, strict=True))
+                for i, (m, ok) in enumerate(zip(numbers, safe, strict=True))
             ]
-            if self._told_apart(wider) != found:
+            if self._told_apart(numbers, wider) != found:
                 return None
-        return {
-            m.start(): (roles, ok) for m, roles, ok in zip(self._numbers, found, safe, strict=True)
-        }
+        return {m.start(): (roles, ok) for m, roles, ok in zip(numbers, found, safe, strict=True)}
 
-    def _told_apart(self, texts: list[bytes]) -> list[Roles] | None:
-        if any(map(numeral.alike, self._numbers, texts)):
+    def _told_apart(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
+        if any(map(numeral.alike, numbers, texts)):
             return None
-        return self._roles_of(self._numbers, texts)
+        return self._roles_of(numbers, texts)
 
     def _look(self, changes: list[tuple[int, int, bytes]]) -> Outcome | None:
         """The outcome of the line with other texts in it."""
@@ -170,7 +174,7 @@ class _Lesson:
             at = end
         return self._probe.look(b"".join([*pieces, self._line[at:]]), self._before)
 
-    # One after the other
+    # One of them
 
     def _roles_alone(self, m: Match) -> tuple[Roles | None, bool]:
         text = m.group()

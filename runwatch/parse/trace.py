@@ -95,10 +95,13 @@ class Trace:
     head: Head | None = None
     odd: bool = False  # something that no template can do
 
-    def see(self, said: Prefix, rank: int | None, message: str, block: str, writer: Writer) -> None:
+    def see(
+        self, said: Prefix, rank: int | None, message: str, traits: Traits, block: str,
+        writer: Writer,
+    ) -> None:  # fmt: skip
         """A message, what its prefixes said, whose it is and the block it stands in."""
         self.before = Context(False, block == "code", writer.table.heading)
-        self.seen.append((said, rank, Traits.of(message), block))
+        self.seen.append((said, rank, traits, block))
         self.continues |= said.rank is None and message[:1] in " \t}"
 
     def weigh(self, writer: Writer) -> None:
