@@ -14,7 +14,7 @@ from runwatch.detect.traceback import Open, kind_of_cut
 # overcome a fault (microseconds).
 _LATER = 60_000_000
 # What a scheduler has ended may train on for the seconds that it is given, which may be many
-# steps; only more of them are a run that was not ended.
+# steps; only more of them are a run that was not ended. What was observed is past by then, too.
 _GRACE = 200
 
 
@@ -36,7 +36,8 @@ def _went_on(incident: Incident, stream: Sightings, streams: list[Sightings]) ->
     course, first = stream.progress, incident.first
     if course.points:
         since = course.advances - incident.last_at
-        enough = _GRACE if "final" in first.told else ENOUGH
+        lasting = "final" in first.told or first.role == "observed"
+        enough = _GRACE if lasting else ENOUGH
         return since >= enough or (since > 0 and _anew(first, stream))
     if not first.clock or first.role == "ending":
         return False

@@ -126,7 +126,7 @@ def _group(
     severity = (
         Severity.LOW if kind in _RESTLESS or state is not State.RECOVERED else Severity.MEDIUM
     )
-    if state is not State.RECOVERED and first.first.role in ("root", "generic"):
+    if state is not State.RECOVERED and first.first.role in ("root", "generic", "observed"):
         severity = Severity.MEDIUM
     role = Role.SYMPTOM
     if state is State.TERMINAL and episode.root:

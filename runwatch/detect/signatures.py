@@ -34,6 +34,7 @@ WEIGHT = {
     "finish": 64,  # the trainer says it is done
     "closing": 33,  # something says something is done
     "phase": 5,  # what the run is about to do
+    "observed": 63,  # something is told to be amiss that ends no run
     "thread": 66,  # the traceback that follows is not of the main thread
     "noise": 80,  # looks like a failure and is none
 }

@@ -22,6 +22,14 @@ from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
 
 QUIET = 600.0  # seconds that are never a stall
+SOME = 4  # gaps after which a silence may be told from them where it is out of all proportion,
+FAR = 50.0  # which is so many times the longest of them
+HOUR = 3600.0  # and at least this
+# What programs say to show that they live: no progress, but the time goes on.
+SIGNS = (
+    "pulse", "heartbeat", "still alive", "is alive", "keepalive", "keep-alive", "still running",
+    "still waiting", "waiting for",
+)  # fmt: skip
 
 
 class Detector:
@@ -49,13 +57,14 @@ class Detector:
     Matters: a log that grows is no progress; an hourly sign of life hid a hang for 18 hours.
 
     Misses: silence after the last line of a log at rest; in the first twenty intervals, in which
-    compilation and the first evaluation hide, all but ten times the watcher's patience.
+    compilation and the first evaluation hide, all but an hour that is fifty times the longest of
+    them, by the log's clock, and ten times the watcher's patience, by the watcher's.
 
     Tune: TYPICAL and LONGEST. Restarts begin anew, so a pause between two runs is no stall.
     """
 
     name = "stall"
-    watchwords = WATCHWORDS
+    watchwords = (*WATCHWORDS, *SIGNS)
 
     def __init__(self) -> None:
         self._tracks: dict[str, dict[str, Any]] = {}
@@ -116,8 +125,7 @@ class Detector:
             found += [_told(pause, State.RECOVERED) for pause in track["pauses"]]
             if track["at"] is not None and track["clock"] is not None:
                 silence = (track["clock"] - track["at"]["time"]) / 1e6
-                known = silence > QUIET and len(track["intervals"]) >= FEW
-                if known and silence > _limit(track):
+                if silence > QUIET and _too_long(track, silence):
                     pause = {"at": track["at"], "seconds": silence}
                     found.append(_told(pause, State.OPEN, self._evaluating.at(track["at"])))
         return found
@@ -242,6 +250,14 @@ def _limit(track: dict[str, Any]) -> float:
     recent = sorted(track["intervals"][-KEPT:])
     typical = recent[int(0.99 * (len(recent) - 1))]
     return float(max(TYPICAL * typical, LONGEST * track["longest"]))
+
+
+def _too_long(track: dict[str, Any], silence: float) -> bool:
+    """Whether a silence is longer than this run's own pace allows, as far as that is known."""
+    known = len(track["intervals"])
+    if known >= FEW:
+        return silence > _limit(track)
+    return known >= SOME and silence > max(HOUR, FAR * track["longest"])
 
 
 def _told(pause: dict[str, Any], state: State, evaluating: bool = False) -> Finding:

@@ -37,6 +37,8 @@ STRONG = 3.0  # spreads up, from which a rise is told to begin
 BACK = 3.0  # spreads above the level before, below which a rise is over
 NOTABLE = 8.0  # spreads that a rise must reach to be told once it is over
 MARKED = 10.0  # spreads above which a rise that stays is more than a shift
+HUGE = 60.0  # spreads above which a rise by half of the level is no mere shift
+ENDURED = 60  # steps that such a rise must stay
 SETTLED = 300  # steps after which a shifted level is the new level
 START = 10  # first values, whose median is where the run began
 RECOVERED, SHIFTED = 2, 3  # a notable rise has ended; it stands in the record
@@ -148,6 +150,9 @@ def diverged(s: Any) -> bool:
         return True
     height = stands(s) - s.level
     stays = height > 0.5 * (s.peak - s.level)
+    if height > max(HUGE * s.spread, 0.5 * abs(s.level)):
+        # Spikes of this size that heal have done so long before: 2.2 to 5.1 in 30 steps.
+        return bool(stays and s.count >= max(ENDURED, 2 * s.peak_at, s.seen // 20))
     return bool(height > 2.0 * MARKED * s.spread and stays and s.count >= max(200, s.seen // 10))
 
 

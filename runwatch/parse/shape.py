@@ -109,7 +109,7 @@ def _finish(
             rank=axes.rank,
             bar=axes.bar,
             row=cells,
-            training=not speaks_of_eval(text),
+            training=not speaks_of_eval(text) or _tells_both(draft, names),
             step_unit=next((n.unit for n in sentence.numbers if n.slot == axes.step), ""),
         )
         if located
@@ -119,6 +119,12 @@ def _finish(
         or axes.announced_steps is not None
         else SILENT
     )
+
+
+def _tells_both(draft: Draft, names: Names) -> bool:
+    """Whether a loss stands beside that of an evaluation, which has a name of its own."""
+    rules = (names.quantity(found.metric) for found in draft.fields)
+    return {"loss", "eval_loss"} <= {rule.name for rule in rules if rule}
 
 
 def _is_split(draft: Draft, names: Names) -> bool:

@@ -17,6 +17,7 @@ DETECTORS = (
     "vanished",
     "spike",
     "divergence",
+    "runaway",
     "gradient",
     "loss_scale",
     "throughput",

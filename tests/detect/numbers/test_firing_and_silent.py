@@ -31,6 +31,9 @@ def falling(count: int) -> list[float]:
     return [x + 8.0 * 0.98**i for i, x in enumerate(calm(count))]
 
 
+FALLEN = [6.91, 5.80, 5.21, 4.83, 4.61, 4.42, 4.31, 4.22, 4.14]
+
+
 def each(metric: str, values: list[float], **more: object) -> list[Record]:
     """A record for each value of one metric."""
     return [
@@ -207,6 +210,11 @@ FIRES = {
         (losses([0.4] * 9 + [0.0] * 6), [("loss_vanished", "critical", "open", 10)]),
     ],
     "spike": [
+        (losses([*calm(300), *calm(70, level=6.0)]), [("diverged", "high", "open", 301)]),
+        (
+            losses([*calm(300), *calm(40, level=6.0)]),
+            [("loss_spike_unresolved", "medium", "open", 301)],
+        ),
         (losses([*calm(300), 6.0, *calm(20)]), [("loss_spike_recovered", "low", "recovered", 301)]),
         (losses([*falling(400), *[11.0] * 40]), [("diverged", "critical", "open", 401)]),
         (
@@ -216,6 +224,23 @@ FIRES = {
         (
             losses([*calm(300, level=-5.0), *calm(60, level=-4.0)]),
             [("loss_spike_unresolved", "medium", "open", 301)],
+        ),
+    ],
+    "runaway": [
+        (losses([2.2, 2.1, 2.05, 19.0, 2200.0, 8e6, 9e10]), [("diverged", "high", "open", 4)]),
+        (losses([11.0, 9.8, 9.1, 1.5e4, 8.8e7, 3.3e8]), [("diverged", "high", "open", 4)]),
+        (losses([*FALLEN, 7.5, 7.6, 7.6, 7.6, 7.6]), [("diverged", "high", "open", 10)]),
+        (
+            losses([*FALLEN, 7.5, 7.6, 7.6]),
+            [("loss_spike_unresolved", "medium", "open", 10)],
+        ),
+        (
+            losses([*FALLEN, 7.5, 7.6, 7.6, 7.6, 7.6, 4.2]),
+            [("loss_spike_recovered", "low", "recovered", 10)],
+        ),
+        (
+            [*losses([*FALLEN, 7.5, 7.6, 7.6, 7.6, 7.6]), *losses(FALLEN, start=20, segment=1)],
+            [("diverged", "medium", "progressed", 10)],
         ),
     ],
     "divergence": [
@@ -417,6 +442,15 @@ SILENT = {
             record(i + 1, step=i + 1, loss=value, aux_loss=("loss", 40.0 + value))
             for i, value in enumerate(calm(300))
         ],
+    },
+    "runaway": {
+        "a calm run": losses(falling(300)),
+        "a critic's loss that grows from nothing": losses([1e-4 * 3.0**i for i in range(12)]),
+        "noise": losses([2.0, 2.1, 1.9, 2.2, 2.0, 2.3, 2.4, 2.5, 2.6]),
+        "one spike": losses([*FALLEN, 7.5, 4.1, 4.0, 4.0]),
+        "a rise below where the run began": losses([*FALLEN, 6.0, 6.1, 6.0, 6.1, 6.0]),
+        "a huge loss from the start": losses([4e8, 3e8, 5e8, 4e8]),
+        "a resumed run": [*losses([1.0] * 8), *losses([4e6] * 8, start=9, segment=1)],
     },
     "divergence": {
         "a calm run": losses(falling(3000)),

@@ -77,7 +77,10 @@ def test_every_kind_that_words_can_tell_has_cases() -> None:
 
 
 # Those that the text alone tells.
-NUMBERS = {"nan_loss", "nan_grad", "loss_vanished", "loss_scale_collapse", "throughput_drop"}
+NUMBERS = {
+    "nan_loss", "nan_grad", "loss_vanished", "loss_scale_collapse", "throughput_drop", "diverged",
+    "stalled",
+}  # fmt: skip
 IN_WORDS = [
     p
     for p in CASES
