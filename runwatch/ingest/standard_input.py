@@ -11,11 +11,13 @@ from runwatch.chunk import Chunk, Cursor, Stream
 from runwatch.errors import InputError, in_words
 from runwatch.ingest.magic import LONGEST_MAGIC, format_of
 from runwatch.ingest.sniff import SAMPLE, looks_binary
-from runwatch.ingest.source import CHUNK_SIZE, Skipped
+from runwatch.ingest.source import Skipped
 from runwatch.ingest.text import texts
 from runwatch.target import Target
 
-_ROOM = 1 << 20  # bytes of a pipe that wait for us, so that a piece is worth the work around it
+# Bytes of a pipe that wait for us, so that a piece is worth the work around it; and of a piece, as
+# room for more than there can be would be taken and given back for each.
+_ROOM = 1 << 20
 HINT = "name or pipe in the text log itself"
 
 
@@ -30,7 +32,7 @@ class Pipe:
     Opening a named pipe waits for its writer. Identities are empty: no pipe can be read again.
     """
 
-    def __init__(self, name: str, where: int | str, chunk_size: int = CHUNK_SIZE) -> None:
+    def __init__(self, name: str, where: int | str, chunk_size: int = _ROOM) -> None:
         self.skipped: list[Skipped] = []
         self._stream = Stream(name)
         self._where = where

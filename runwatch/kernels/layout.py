@@ -32,10 +32,11 @@ NO_BAR, COUNTING, ASIDE, NESTED = range(4)
 (P_STEP, P_EPOCH, P_TOTAL, P_EPOCHS, P_SEGMENT, P_NEAR, P_OPEN, P_BAR, P_CODE, P_TRACE, P_HEAD,
  P_BEGAN, P_CHANGED, P_WIDTH) = range(14)  # fmt: skip
 CODE_LIMIT, IN_CODE = 12.0, 5.0  # as in `silence.Quiet`
-# What became of a form that must prove itself; its cells are (fate, step, epoch, value), the last
-# for a form that WAITS only: it has one point, and came there with that value.
+# What became of a form that must prove itself; its cells are (fate, step, epoch, digest of values),
+# the last for a form that WAITS only: it came there with those values.
 UNKNOWN, PROVEN, REFUSED, SHOWN, SHOWN_NOW, WAITS = range(6)
 GATE_WIDTH = 4
+DIGEST = 0x9E3779B97F4A7C15  # odd; what a digest of values is multiplied by for each
 
 # What `match` is given: addresses of tables, then numbers, then what it counts.
 (M_TEMPLATES, M_OPS, M_BLOCKS, M_FORMS, M_EXACT, M_NEXT, M_STAGED, M_VALUES, M_FORM_MASK,

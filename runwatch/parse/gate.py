@@ -95,20 +95,19 @@ class Gate:
         return len(self._held) >= _MAX_HELD
 
     def fate(self, key: str) -> str:
-        """What became of a form: proven, refused, shown, held with one number, or nothing yet."""
+        """What became of a form: proven, refused, shown, held, or nothing yet."""
         if key in self._proven:
             return "proven"
         if key in self._refused:
             return "refused"
         if key in self._shown:
             return "shown"
-        held = self._held.get(key)
-        return "held" if held and len(held[-1].points) == 1 and not self.crowded else ""
+        return "held" if key in self._held and not self.crowded else ""
 
-    def place_held(self, key: str) -> tuple[int | None, float | None, float]:
-        """Where a form was held last, and its number."""
+    def place_held(self, key: str) -> tuple[int | None, float | None, list[float]]:
+        """Where a form was held last, and its numbers."""
         last = self._held[key][-1]
-        return last.step, last.epoch, last.points[0].value
+        return last.step, last.epoch, last.values
 
     def place_shown(self, key: str) -> tuple[int | None, float | None]:
         """Where a form was last shown by its neighbours."""

@@ -147,15 +147,18 @@ class Rows:
         fate = "" if gate.full else gate.fate(key)
         step: int | None = None
         epoch: float | None = None
-        value = math.nan
+        digest = 0
         if fate == "shown":
             step, epoch = gate.place_shown(key)
         elif fate == "held":
-            step, epoch, value = gate.place_held(key)
-        self.gates[w, number] = (
-            _FATES[fate], math.nan if step is None else step, math.nan if epoch is None else epoch,
-            value,
+            step, epoch, values = gate.place_held(key)
+            if any(map(math.isnan, values)):
+                fate = ""  # not a number is never the same
+            digest = _digest(values)
+        self.gates[w, number, :3] = (
+            _FATES[fate], math.nan if step is None else step, math.nan if epoch is None else epoch
         )  # fmt: skip
+        self.gates.view(np.int64)[w, number, 3] = digest
 
     def store(self, changes: int, besides: int) -> None:
         """Take note of the rows that changed: the progress that they tell is written down, and
@@ -250,6 +253,14 @@ class Rows:
         self.changed = _enlarged(self.changed, (rows,), 0)
         self._behind = _enlarged(self._behind, (rows,), 0)
         self._told = _enlarged(self._told, (rows, 2), math.nan)
+
+
+def _digest(values: list[float]) -> int:
+    """What `kernels/place.py` makes of the values of a row."""
+    digest = 0
+    for bits in np.array(values).view(np.uint64).tolist():
+        digest = (digest ^ bits) * layout.DIGEST % (1 << 64)
+    return digest - (1 << 64) if digest >> 63 else digest
 
 
 def _whole(value: float) -> int | None:

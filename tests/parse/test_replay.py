@@ -116,7 +116,7 @@ def read_by_code(data: bytes) -> tuple[int, list[int]]:
 
 def test_a_setting_that_is_printed_again_is_replayed() -> None:
     """It proves nothing where the run stands still, so nobody has to read it."""
-    data = b"step 1 loss: 2.5\n" + 900 * b"mean width: 5\n"
+    data = b"step 1 loss: 2.5\n" + 900 * b"mean width: 5\nmean height: 6, mean depth: 7\n"
     assert len(read_by_code(data)[1]) < 10
     assert told(data, replay=False) == told(data, replay=True)
 
@@ -125,7 +125,8 @@ WAITING = st.sampled_from(
     ["step=1 loss=2", "step=2 loss=1.5", "average score: 5", "average score: 6", "epoch 2",
      "average score: nan", "step 2 average score: 5", "loss: 5", "accuracy 5", "accuracy 5",
      "2024-02-29 10:00:00 accuracy 5", "2024-02-29 10:00:01 accuracy 5", "mean height: 5",
-     "mean depth: 5", "mean width: 5", "[rank1]: mean width: 5", "workers: 8"]
+     "mean depth: 5, mean weight: 7", "mean depth: nan, mean weight: 8", "[rank1]: mean width: 5",
+     "mean depth: 0.0, mean weight: 8", "mean depth: -0.0, mean weight: 8", "workers: 8"]
 )  # fmt: skip
 
 
