@@ -85,7 +85,10 @@ def _settle(template: Template, line: bytes, probe: Probe, before: Context) -> N
     inside, code = not before.open, not before.code
     other = probe.look(line, Context(inside, before.code, before.head))
     elsewhere = same(other, inside)
-    coded = same(probe.look(line, Context(before.open, code, before.head)), before.open)
+    # What reports nothing leaves its writer as it was in source, and nowhere else.
+    coded = (base.reports or base.near < 0) and same(
+        probe.look(line, Context(before.open, code, before.head)), before.open
+    )
     if elsewhere and coded:
         coded = same(probe.look(line, Context(inside, code, before.head)), inside)
     template.inside = None if elsewhere else before.open

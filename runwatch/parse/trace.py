@@ -53,6 +53,11 @@ class Outcome:
     rank: float | None = None
     time: int | None = None
 
+    @property
+    def reports(self) -> bool:
+        """Whether it has points that may count."""
+        return bool(self.form) and self.evidence is not Evidence.NONE
+
     def same_form(self, other: "Outcome") -> bool:
         """Whether the same things are said, whatever their values."""
         return self._form() == other._form() and self.open == other.open
