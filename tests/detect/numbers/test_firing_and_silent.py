@@ -231,6 +231,10 @@ FIRES = {
         (losses([11.0, 9.8, 9.1, 1.5e4, 8.8e7, 3.3e8]), [("diverged", "high", "open", 4)]),
         (losses([*FALLEN, 7.5, 7.6, 7.6, 7.6, 7.6]), [("diverged", "high", "open", 10)]),
         (
+            losses([10.9, 9.8, 8.1, 7.0, 6.4, 6.0, 8.9, 11.9, 12.3, 12.1, 12.2, 12.3]),
+            [("loss_spike_unresolved", "medium", "open", 8)],
+        ),
+        (
             losses([*FALLEN, 7.5, 7.6, 7.6]),
             [("loss_spike_unresolved", "medium", "open", 10)],
         ),
