@@ -31,7 +31,8 @@ class Detector:
     Sees: among the first forty records of a run a loss that stands at a thousand times all that it
     was before and above 100,000 (high); and, where it jumps among the first dozen, one that had
     been falling and then stands above where the run began for five records (high; for three, or by
-    less, it is `loss_spike_unresolved`, medium). Low and recovered once it is back below where it began.
+    less, it is `loss_spike_unresolved`, medium). Low and recovered once it is back below where it
+    began.
 
     Matters: many logs have a line for every hundred steps or every epoch. Their dozen records say
     plainly that all is lost, long before the noise is known that `spike` measures against.

@@ -7,7 +7,7 @@ from runwatch.kernels.run import DONE, over
 from runwatch.kernels.tracks import Field, numbers
 
 WARM = 5  # first records: compilation, caches
-FEW = 4  # records that make a first baseline where a log is short
+FEW = 3  # records that make a first baseline where a log is short
 BASELINE = 100  # records whose median is the baseline
 HALF = 0.5
 LOWER = 0.6  # below this a record counts towards a drop
