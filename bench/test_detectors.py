@@ -6,7 +6,6 @@ CPU time of this process, without the parser. `make bench ARGS="-k detectors"` p
 
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from bench.false_alarms import nothing
 from runwatch.chunk import Stream
 from runwatch.column import Column, Frame
 from runwatch.detect import Columns, Faults, Room, detectors
+from runwatch.kernels import native
 from runwatch.records import LINES, POINTS, Batch
 
 METRICS = ("loss", "grad_norm", "lr", "throughput", "memory")
@@ -58,7 +58,7 @@ def batches(points: int, ranks: int, streams: int) -> Iterator[Batch]:
 )  # fmt: skip
 def test_detectors(points: int, ranks: int, streams: int, benchmark: Any) -> None:
     """All numeric detectors over calm batches; kernels are compiled before."""
-    import_module("runwatch.kernels.compiled")
+    assert native.judging.works()
     warm = [each for each in detectors() if not isinstance(each, Faults)]
     for ranks in (1, 8):
         _feed(warm, batches(600_000, ranks, 1))

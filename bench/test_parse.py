@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
 
 from bench.logs import FORMATS
 from runwatch.chunk import Chunk, Stream
-from runwatch.kernels import decimal, native
+from runwatch.kernels import native
+from runwatch.kernels.building import built
 from runwatch.kernels.layout import PAD
 from runwatch.parse import Parser
 from runwatch.parse.cut import Cut
@@ -85,16 +85,13 @@ def test_split_and_peel(benchmark: Any) -> None:
     benchmark(lambda: split(peeler.peel(line).message))
 
 
-@njit  # type: ignore[untyped-decorator]
-def number_at(address: int, result: int) -> int:
-    """The kernel, that Python has no way into."""
-    return decimal.number_at(address, result)
-
-
 @pytest.mark.parametrize("text", [b"2.5", b"7.004321", b"1.50000000e-07", b"123456789.123456789"])
 def test_number(benchmark: Any, text: bytes) -> None:
     """One number of each width, the call from Python included."""
     room = np.frombuffer(text + b"," + bytes(PAD), np.uint8)
     result = np.zeros(1)
-    benchmark(number_at, np.int64(room.ctypes.data), np.int64(result.ctypes.data))
+    library = native.Library("benched", "")
+    number_at = library.kernel("decimal.number_at", "nn")
+    library.take(built(library))
+    benchmark(number_at, room.ctypes.data, result.ctypes.data)
     assert float(text) == result[0]

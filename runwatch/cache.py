@@ -19,9 +19,14 @@ _ABANDONED = 3600  # seconds after which nobody is writing a file any more
 
 
 def folders(source: Path) -> Iterator[Path]:
-    """Where it may lie: beside the source, as Python's own, or where the user keeps what can be
-    made again. A relative XDG_CACHE_HOME is ignored, as the XDG base directory specification asks.
+    """Where it may lie: in the folder that RUNWATCH_CACHE names, else beside the source, as
+    Python's own, or where the user keeps what can be made again. What is relative is ignored, as
+    the XDG base directory specification asks of XDG_CACHE_HOME: any folder that one works in would
+    be one.
     """
+    if (chosen := Path(os.environ.get("RUNWATCH_CACHE", ""))).is_absolute():
+        yield chosen
+        return
     yield source / "__pycache__"
     told = Path(os.environ.get("XDG_CACHE_HOME", ""))
     with suppress(RuntimeError):  # a user without a home

@@ -97,11 +97,12 @@ def _by_rank(table: Table, ranks: Any, *, compiled: bool) -> tuple[Ints, Ints, I
     which they appear; where each rank ends; and its first record."""
     low, high = span(ranks)
     if compiled and high - low < len(ranks):
-        from runwatch.kernels.arranging import spread
+        from runwatch.kernels.arranging import spread, whole
 
         places = table.room.array("places", np.int64, len(ranks))
-        counts = np.zeros(high - low + 2, np.int64)
-        return places, *spread(ranks, NO_RANK, low, counts, places)
+        counts, ends, first = (np.zeros(high - low + 2, np.int64) for _ in range(3))
+        met = spread(whole(ranks, np.int32), NO_RANK, low, counts, places, ends, first)
+        return places, ends[:met], first[:met]
     codes = np.where(ranks == NO_RANK, low - 1, ranks)
     order = np.argsort(codes, kind="stable")
     cuts = np.flatnonzero(np.diff(codes[order])) + 1
@@ -118,6 +119,6 @@ def _put(column: Any, out: Any, *, places: Ints | None, compiled: bool) -> None:
     elif compiled:
         from runwatch.kernels.arranging import scattered
 
-        scattered(column, places, out)
+        scattered(column.ctypes.data, column.strides[0], places, out.view(np.int64))
     else:
         out[places] = column

@@ -1,1 +1,1 @@
-"""Arithmetic on bytes and arrays, each with a plain twin; the only home of numba."""
+"""Arithmetic on bytes and arrays, each with a plain twin; the only home of llvmlite."""

@@ -1,23 +1,37 @@
-"""The points of a batch put side by side, series after series. Importing this module loads numba.
+"""The points of a batch put side by side, series after series.
 
 A counting sort: one pass tells how long every series is, a second one puts each point in its place.
 `series.Columns` has the same without compiled code.
 """
 
-import numpy as np
-from numba import njit
+from collections.abc import Callable
+from typing import Any
 
-from runwatch.kernels.jit import FAST
+import numpy as np
+
+from runwatch.kernels import native
+from runwatch.kernels.memory import whole_at
 from runwatch.kernels.tracks import NOTHING
 
 UNKNOWN, PASSED_BY = -2, -1  # what the table of pairs holds: not met yet, of no series
 FULL = -1
 
 
-@njit(**FAST)
-def counted(  # type: ignore[no-untyped-def]
-    quantity, metric, rank, pairs, width, no_rank, low, ranks, codes, counts, first
-):
+def _kernel(takes: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """A function that is compiled, and called with arrays; `takes` is what `Native` says."""
+
+    def made(function: Callable[..., int]) -> Callable[..., int]:
+        kernel = native.judging.kernel(f"arranging.{function.__name__}", takes, function)
+        return lambda *given: kernel.bound(*given)()
+
+    return made
+
+
+@_kernel("hhhinnnnhii")
+def counted(
+    quantity: Any, metric: Any, rank: Any, pairs: Any, width: int, no_rank: int, low: int,
+    ranks: int, codes: Any, counts: Any, first: Any,
+) -> int:  # fmt: skip
     """Give every point the code of its series, -1 where it is of none, and count the series.
 
     `pairs` numbers the pairs of quantity and metric as they are met; `first` is the row in which a
@@ -45,8 +59,10 @@ def counted(  # type: ignore[no-untyped-def]
     return known
 
 
-@njit(**FAST)
-def placed(codes, free, order):  # type: ignore[no-untyped-def]
+@_kernel("hii")
+def placed(
+    codes: Any, free: Any, order: Any,
+) -> int:  # fmt: skip
     """Put the number of every row where its series has the next place free."""
     for i in range(len(codes)):
         code = codes[i]
@@ -54,14 +70,16 @@ def placed(codes, free, order):  # type: ignore[no-untyped-def]
             k = free[code]
             free[code] = k + 1
             order[k] = i
+    return len(codes)
 
 
-@njit(**FAST)
-def spread(rank, no_rank, low, counts, places):  # type: ignore[no-untyped-def]
+@_kernel("hnniiii")
+def spread(
+    rank: Any, no_rank: int, low: int, counts: Any, places: Any, ends: Any, first: Any,
+) -> int:  # fmt: skip
     """Give every record its place where those of one rank stand together, the ranks in the order in
-    which they appear; where each rank ends, and its first record. `counts` has a 0 for no rank and
-    each one from `low` on."""
-    ends, first = np.empty((2, len(counts)), np.int64)
+    which they appear; where each rank ends, its first record, and how many ranks there are.
+    `counts` has a 0 for no rank and each one from `low` on."""
     met = 0
     for i in range(len(rank)):
         code = 0 if rank[i] == no_rank else rank[i] - low + 1
@@ -79,18 +97,23 @@ def spread(rank, no_rank, low, counts, places):  # type: ignore[no-untyped-def]
         code = 0 if rank[i] == no_rank else rank[i] - low + 1
         places[i] = counts[code]
         counts[code] += 1
-    return ends[:met], first[:met]
+    return met
 
 
-@njit(**FAST)
-def scattered(column, places, out):  # type: ignore[no-untyped-def]
-    """Put every value at its place."""
+@_kernel("nnii")
+def scattered(
+    column: int, stride: int, places: Any, out: Any,
+) -> int:  # fmt: skip
+    """Put every value, of eight bytes each, at its place; the column is told by its address."""
     for i in range(len(places)):
-        out[places[i]] = column[i]
+        out[places[i]] = whole_at(column + stride * i)
+    return len(places)
 
 
-@njit(**FAST)
-def advanced(quantity, time, segment, rows):  # type: ignore[no-untyped-def]
+@_kernel("hihi")
+def advanced(
+    quantity: Any, time: Any, segment: Any, rows: Any,
+) -> int:  # fmt: skip
     """The rows of measurements whose time or segment is another than in the row before; how many
     they are."""
     count = 0

@@ -1,9 +1,7 @@
 """Whose a text is and what stands around it: what `parse/silence.py` and the parser do, on rows."""
 
 import numpy as np
-from numba import njit
 
-from runwatch.kernels.jit import PART
 from runwatch.kernels.layout import (
     CODE,
     CODE_LIMIT,
@@ -29,7 +27,6 @@ TRACED = 1  # in a traceback
 ENDING = 2  # behind its last line
 
 
-@njit(**PART)
 def writer_of(row, values, writers, own, speaker, places, blank):
     """Whose text it is: as its rank says, as the stream is, or whom an indented text goes on. A
     rank that was not heard of has the blank row."""
@@ -47,13 +44,11 @@ def writer_of(row, values, writers, own, speaker, places, blank):
     return own
 
 
-@njit(**PART)
 def is_plain(place):
     """Whether a writer is in no traceback and no source."""
     return double_at(place + 8 * P_TRACE) == 0 and double_at(place + 8 * P_CODE) == 0
 
 
-@njit(**PART)
 def trace_behind(traits, trace):
     """`Quiet.traceback` behind a message."""
     if traits & STARTS:
@@ -65,7 +60,6 @@ def trace_behind(traits, trace):
     return np.int64(0)
 
 
-@njit(**PART)
 def code_behind(traits, code):
     """`Quiet.code` behind a message outside of a traceback."""
     if traits & SOURCE:
@@ -73,7 +67,6 @@ def code_behind(traits, code):
     return code if traits & EMPTY else max(0.0, code - 1)
 
 
-@njit(**PART)
 def suits(row, place, code, head):
     """Whether a template was learned in a context like this."""
     inside, coded = whole_at(row + 8 * INSIDE), whole_at(row + 8 * CODE)

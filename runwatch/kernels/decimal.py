@@ -6,9 +6,7 @@ more digits is left to the caller.
 """
 
 import numpy as np
-from numba import njit
 
-from runwatch.kernels.jit import PART
 from runwatch.kernels.memory import (
     as_double,
     byte_at,
@@ -53,7 +51,6 @@ _TOPS = np.uint64(0x8080808080808080)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 
 
-@njit(**PART)
 def digit_count(word):
     """How many digits lead a word of eight characters."""
     odd = word ^ _ZEROS
@@ -61,7 +58,6 @@ def digit_count(word):
     return trailing_zeros(odd) >> 3
 
 
-@njit(**PART)
 def digit_value(word, count):
     """The value of the 1 to 8 digits that lead a word."""
     x = (word & _NIBBLES) << np.uint64(64 - 8 * count)
@@ -70,7 +66,6 @@ def digit_value(word, count):
     return ((x & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
 
 
-@njit(**PART)
 def scaled(mantissa, power):
     """mantissa * 10^power, rounded as the standard says; the mantissa is not 0."""
     if mantissa < np.uint64(1 << 53) and -22 <= power <= 22:
@@ -111,7 +106,6 @@ def scaled(mantissa, power):
     return as_double((m & np.uint64((1 << 52) - 1)) | (np.uint64(binary) << np.uint64(52)))
 
 
-@njit(**PART)
 def _run_at(address, mantissa):
     """Append the digits at an address to a mantissa: the address behind them, and the mantissa."""
     while True:
@@ -125,7 +119,6 @@ def _run_at(address, mantissa):
             return address, mantissa
 
 
-@njit(**PART)
 def _significant(address, behind):
     """The digits of a number behind its leading zeros."""
     count = 0
@@ -136,7 +129,6 @@ def _significant(address, behind):
     return count
 
 
-@njit(**PART)
 def _raised_at(at, mantissa, power, negative, result):
     """Take the exponent at an address, if there is one, and write the number down."""
     if (byte_at(at) | 32) == 101:
@@ -153,7 +145,6 @@ def _raised_at(at, mantissa, power, negative, result):
     return at
 
 
-@njit(**PART, forceinline=True)
 def number_at(address, result):
     """Read the number at an address into the double at `result`; the address behind it.
 
@@ -201,7 +192,6 @@ def number_at(address, result):
     return first + end
 
 
-@njit(**PART)
 def _long_number_at(first, negative, result):
     """As `number_at`, for more than eight characters and for exponents."""
     at = first

@@ -143,4 +143,4 @@ def stretch(
     return k
 
 
-follow = over(row, stretch)
+follow = over(row, stretch, FIELDS)

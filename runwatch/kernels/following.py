@@ -6,10 +6,8 @@ row of its writer say; that one is read by the readable path.
 """
 
 import numpy as np
-from numba import njit
 
 from runwatch.kernels.context import code_behind, is_plain, suits, trace_behind, writer_of
-from runwatch.kernels.jit import PART
 from runwatch.kernels.layout import (
     ASKED,
     CLEAR,
@@ -98,7 +96,6 @@ from runwatch.kernels.place import all_count, comes_again, is_beside, moved, not
 from runwatch.kernels.points import count, put_point, value_of
 
 
-@njit(**PART)
 def follow(first, last, given, matched):
     """Follow staged texts from one index to another; the index of the first that was not followed.
 

@@ -141,4 +141,4 @@ def stretch(
     return k
 
 
-follow = over(row, stretch)
+follow = over(row, stretch, FIELDS, more="bytes")

@@ -1,8 +1,10 @@
 """Under which name and where the machine code of the kernels is kept."""
 
+import fcntl
 import os
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +13,8 @@ from runwatch import __version__
 from runwatch.cache import folders, read, write
 
 _HERE = Path(__file__).parent
+_PATIENCE = 120.0  # seconds: the other process may have been stopped
+_PAUSE = 0.05  # seconds
 
 
 @cache
@@ -18,20 +22,57 @@ def stamp() -> str:
     """A digest of all that a kernel may be compiled from."""
     digest = sha256(__version__.encode())
     for path in _sources():
-        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+        name = path.relative_to(_HERE).as_posix()
+        digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def kept() -> bytes | None:
+def kept(name: str) -> bytes | None:
     """The code that an earlier process left for this source, this processor and this LLVM."""
     with suppress(ImportError):
-        return read(_name(), _folders())
+        return read(_name(name), _folders())
     return None
 
 
-def keep(code: bytes) -> bool:
+def keep(name: str, code: bytes) -> bool:
     """Leave the code for later processes. Whether there was a place for it."""
-    return write(_name(), code, _folders())
+    return write(_name(name), code, _folders())
+
+
+@contextmanager
+def turn(name: str) -> Iterator[None]:
+    """While others of this user that want the same wait for their turn; the system ends it with the
+    process. Nobody waits where nothing can be kept, nor much longer than it may take."""
+    file = _lock_file(name)
+    if file is None:
+        yield
+        return
+    try:
+        give_up = time.monotonic() + _PATIENCE
+        while not _is_locked(file) and time.monotonic() < give_up:
+            time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(file)
+
+
+def _lock_file(name: str) -> int | None:
+    for folder in _folders():
+        with suppress(OSError):
+            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            return os.open(folder / f"{name}.lock", flags, 0o600)
+    return None
+
+
+def _is_locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # of a file system without locks
+        return True
+    return True
 
 
 def places() -> list[str]:
@@ -40,12 +81,11 @@ def places() -> list[str]:
 
 
 def _sources() -> list[Path]:
-    return sorted(_HERE.glob("*.py"))
+    return sorted(_HERE.rglob("*.py"))
 
 
-def _name() -> str:
-    """The name of the file for this source, this processor and this compiler: each release of numba
-    is bound to one of llvmlite, and asking for its own version takes longer than loading code."""
+def _name(library: str) -> str:
+    """The name of the file for this source, this processor and this compiler."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -53,14 +93,10 @@ def _name() -> str:
         stamp(), llvm.get_default_triple(), llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(), str(llvm.llvm_version_info), llvmlite.__version__,
     )  # fmt: skip
-    return f"native-{sha256(repr(what).encode()).hexdigest()[:32]}.o"
+    return f"{library}-{sha256(repr(what).encode()).hexdigest()[:32]}.o"
 
 
 def _folders() -> Iterator[Path]:
-    """Where numba is told to keep its own, else where all is kept that can be made again."""
-    if not _sources():
-        return
-    if numbas := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(numbas)
-        return
-    yield from folders(_HERE)
+    """Where all is kept that can be made again; without sources nothing tells code apart."""
+    if _sources():
+        yield from folders(_HERE)

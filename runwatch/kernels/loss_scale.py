@@ -23,4 +23,4 @@ def row(
     return CHANGED
 
 
-follow = over(row)
+follow = over(row, None, FIELDS)

@@ -1,15 +1,12 @@
 """Lines matched against templates: literals compared, numbers read. Nothing here knows what came
 before, so blocks of lines can be matched by several threads at once; `following` goes on from it.
 
-Tables are given by address and read cell by cell: numba counts references to arrays that are
-passed on or sliced, which costs more than the work itself.
+Tables are given by address and read cell by cell.
 """
 
 import numpy as np
-from numba import njit
 
 from runwatch.kernels.decimal import digit_count, digit_value, number_at
-from runwatch.kernels.jit import PART
 from runwatch.kernels.layout import (
     BLANKS,
     FORM_COUNTED,
@@ -63,7 +60,6 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 
 
-@njit(**PART)
 def text_end(address, limit):
     """The address of the next `\\n` or `\\r` from an address on, `limit` where there is none."""
     at = address
@@ -75,7 +71,6 @@ def text_end(address, limit):
     return limit
 
 
-@njit(**PART)
 def form_at(at, end):
     """A number for the form of a text: what it is without its numbers, blanks and drawn bars."""
     sum_, sums = np.uint64(0), np.uint64(0)
@@ -95,7 +90,6 @@ def form_at(at, end):
     return np.int64((mixed ^ (mixed >> np.uint64(29))) | _ONE)
 
 
-@njit(**PART)
 def exact_at(at, end):
     """A number for the very bytes of a text."""
     found = np.uint64(end - at)
@@ -110,7 +104,6 @@ def exact_at(at, end):
     return np.int64(found | _ONE)
 
 
-@njit(**PART)
 def found_in(table, mask, key):
     """The first template of a key in an open hash table of (key, template); -1 where none is."""
     at = (key >> 7) & mask
@@ -123,7 +116,6 @@ def found_in(table, mask, key):
         at = (at + 1) & mask
 
 
-@njit(**PART)
 def fitted(at, row, ops, blocks, values):
     """The address behind a text that a template fits, 0 where it does not. Values are filled in
     on the way."""
@@ -180,7 +172,6 @@ def fitted(at, row, ops, blocks, values):
     return at if end == 10 or end == 13 else np.int64(0)
 
 
-@njit(**PART)
 def _fitting(first, at, templates, ops, blocks, values):
     """Which of a ring of siblings fits a text, -1 where none does."""
     t = first
@@ -194,7 +185,6 @@ def _fitting(first, at, templates, ops, blocks, values):
     return np.int64(-1)
 
 
-@njit(**PART)
 def known(at, end, given, values):
     """The template that fits a text, found by its form or by its very bytes; -1 where none is."""
     if end - at > LONGEST:
@@ -213,7 +203,6 @@ def known(at, end, given, values):
     return t
 
 
-@njit(**PART)
 def _put_first(row, place, t):
     """Put a number in front of a row of them, in place of the one that stood there or at its
     end."""
@@ -224,7 +213,6 @@ def _put_first(row, place, t):
     put_whole(row, t)
 
 
-@njit(**PART)
 def match(at, limit, given):
     """Stage the texts that begin between two addresses; the address behind the last one staged.
 

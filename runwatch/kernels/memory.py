@@ -1,170 +1,152 @@
-"""Bytes at addresses: unaligned loads, vector compares and wide products that numba does not have.
+"""Bytes of memory by their addresses, and what is done to their bits: what kernels are made of
+that Python has no words for. Each is known by the name of what it does, and put into words of LLVM.
 
-An address is an int64. Callers guarantee that `layout.PAD` bytes behind the last one may be read.
+An address is a whole number. Callers guarantee that `layout.PAD` bytes behind the last one may be
+read.
 """
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from collections.abc import Callable
+from typing import Any
 
+from runwatch.kernels.compiler.code import Code
+from runwatch.kernels.compiler.kinds import REAL, TRUTH, UNSIGNED, WHOLE, Kind, Value
 from runwatch.kernels.layout import RUN
 
-_I8, _I64, _I128 = (ir.IntType(bits) for bits in (8, 64, 128))
 _BLOCK = 64
+_AGAIN = ", ".join
 
 
-def _load(builder, address, kind):
-    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=1)
+class Primitive:
+    """A function that kernels call and Python cannot: the kinds of its numbers, and its code."""
+
+    def __init__(
+        self, gives: Kind | None, takes: tuple[Kind, ...], words: Callable[..., str | None]
+    ) -> None:
+        self.gives, self.takes, self._words = gives, takes, words
+        self.__doc__ = words.__doc__
+
+    def __call__(self, *numbers: Any) -> Any:
+        """For those who read, and for linters. Raises NotImplementedError."""
+        raise NotImplementedError("this is for kernels, which are compiled")
+
+    def put(self, code: Code, *values: Value) -> Value | None:
+        """Add its instructions; what they give."""
+        texts = (
+            code.convert(value, kind).text for value, kind in zip(values, self.takes, strict=True)
+        )
+        found = self._words(code, *texts)
+        return None if self.gives is None or found is None else Value(self.gives, (found,))
 
 
-@intrinsic
-def word_at(typingctx, address):
-    """Eight bytes as a little-endian uint64."""
-
-    def code(context, builder, signature, args):
-        return _load(builder, args[0], _I64)
-
-    return types.uint64(types.int64), code
+def _primitive(gives: Kind | None, *takes: Kind) -> Callable[[Callable[..., Any]], Primitive]:
+    return lambda words: Primitive(gives, takes, words)
 
 
-@intrinsic
-def byte_at(typingctx, address):
-    """One byte as an int64."""
-
-    def code(context, builder, signature, args):
-        return builder.zext(_load(builder, args[0], _I8), _I64)
-
-    return types.int64(types.int64), code
+def _load(code: Code, address: str, kind: str) -> str:
+    place = code.take(f"inttoptr i64 {address} to ptr")
+    return code.take(f"load {kind}, ptr {place}, align 1")
 
 
-@intrinsic
-def digits_at(typingctx, address):
+def _store(code: Code, address: str, kind: str, value: str) -> None:
+    place = code.take(f"inttoptr i64 {address} to ptr")
+    code.put(f"store {kind} {value}, ptr {place}, align 1")
+
+
+def _all(count: int, byte: int) -> str:
+    """A vector of the same byte."""
+    return f"<{_AGAIN([f'i8 {byte}'] * count)}>"
+
+
+@_primitive(UNSIGNED, WHOLE)
+def word_at(code: Code, address: str) -> str:
+    """Eight bytes, the first of them the lowest."""
+    return _load(code, address, "i64")
+
+
+@_primitive(WHOLE, WHOLE)
+def byte_at(code: Code, address: str) -> str:
+    """One byte."""
+    return code.take(f"zext i8 {_load(code, address, 'i8')} to i64")
+
+
+@_primitive(UNSIGNED, WHOLE)
+def digits_at(code: Code, address: str) -> str:
     """Which of the next 32 bytes are digits, the first in the lowest bit."""
-
-    def code(context, builder, signature, args):
-        kind = ir.VectorType(_I8, RUN)
-        above = builder.sub(_load(builder, args[0], kind), ir.Constant(kind, [48] * RUN))
-        digits = builder.icmp_unsigned("<", above, ir.Constant(kind, [10] * RUN))
-        return builder.zext(builder.bitcast(digits, ir.IntType(RUN)), _I64)
-
-    return types.uint64(types.int64), code
+    kind = f"<{RUN} x i8>"
+    above = code.take(f"sub {kind} {_load(code, address, kind)}, {_all(RUN, 48)}")
+    digits = code.take(f"icmp ult {kind} {above}, {_all(RUN, 10)}")
+    return code.take(f"zext i{RUN} {code.take(f'bitcast <{RUN} x i1> {digits} to i{RUN}')} to i64")
 
 
-@intrinsic
-def differs_at(typingctx, address, block):
+@_primitive(TRUTH, WHOLE, WHOLE)
+def differs_at(code: Code, address: str, block: str) -> str:
     """Whether one of the next 32 bytes is not from the least on that a block says for it, or
     further above than it says. A block is 32 bytes of the least, and 32 of how far above."""
-
-    def code(context, builder, signature, args):
-        kind = ir.VectorType(_I8, RUN)
-        least, room = (
-            _load(builder, builder.add(args[1], ir.Constant(_I64, n)), kind) for n in (0, RUN)
-        )
-        above = builder.sub(_load(builder, args[0], kind), least)
-        name = f"llvm.usub.sat.v{RUN}i8"
-        subtract = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(kind, (kind, kind)), name
-        )
-        odd = builder.bitcast(builder.call(subtract, (above, room)), ir.IntType(8 * RUN))
-        return builder.icmp_unsigned("!=", odd, ir.Constant(odd.type, 0))
-
-    return types.boolean(types.int64, types.int64), code
+    kind, bits = f"<{RUN} x i8>", f"i{8 * RUN}"
+    least = _load(code, block, kind)
+    room = _load(code, code.take(f"add i64 {block}, {RUN}"), kind)
+    above = code.take(f"sub {kind} {_load(code, address, kind)}, {least}")
+    odd = code.take(f"call {kind} @llvm.usub.sat.v{RUN}i8({kind} {above}, {kind} {room})")
+    return code.take(f"icmp ne {bits} {code.take(f'bitcast {kind} {odd} to {bits}')}, 0")
 
 
-@intrinsic
-def ends_at(typingctx, address):
-    """Which of the next 64 bytes are `\\n` or `\\r`, the first in the lowest bit."""
-
-    def code(context, builder, signature, args):
-        block = _load(builder, args[0], ir.VectorType(_I8, _BLOCK))
-        feeds, returns = (
-            builder.icmp_unsigned("==", block, ir.Constant(block.type, [byte] * _BLOCK))
-            for byte in (10, 13)
-        )
-        return builder.bitcast(builder.or_(feeds, returns), _I64)
-
-    return types.uint64(types.int64), code
+@_primitive(UNSIGNED, WHOLE)
+def ends_at(code: Code, address: str) -> str:
+    r"""Which of the next 64 bytes are `\n` or `\r`, the first in the lowest bit."""
+    kind = f"<{_BLOCK} x i8>"
+    block = _load(code, address, kind)
+    feeds, returns = (
+        code.take(f"icmp eq {kind} {block}, {_all(_BLOCK, byte)}") for byte in b"\n\r"
+    )
+    either = code.take(f"or <{_BLOCK} x i1> {feeds}, {returns}")
+    return code.take(f"bitcast <{_BLOCK} x i1> {either} to i64")
 
 
-@intrinsic
-def trailing_zeros(typingctx, word):
+@_primitive(WHOLE, UNSIGNED)
+def trailing_zeros(code: Code, word: str) -> str:
     """Zero bits below the lowest set one; 64 where none is set."""
-
-    def code(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), code
+    return code.take(f"call i64 @llvm.cttz.i64(i64 {word}, i1 false)")
 
 
-@intrinsic
-def leading_zeros(typingctx, word):
+@_primitive(WHOLE, UNSIGNED)
+def leading_zeros(code: Code, word: str) -> str:
     """Zero bits above the highest set one; 64 where none is set."""
-
-    def code(context, builder, signature, args):
-        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), code
+    return code.take(f"call i64 @llvm.ctlz.i64(i64 {word}, i1 false)")
 
 
-@intrinsic
-def product_high(typingctx, a, b):
+@_primitive(UNSIGNED, UNSIGNED, UNSIGNED)
+def product_high(code: Code, a: str, b: str) -> str:
     """The upper 64 bits of a 128-bit product."""
-
-    def code(context, builder, signature, args):
-        wide = builder.mul(builder.zext(args[0], _I128), builder.zext(args[1], _I128))
-        return builder.trunc(builder.lshr(wide, ir.Constant(_I128, 64)), _I64)
-
-    return types.uint64(types.uint64, types.uint64), code
+    wide = [code.take(f"zext i64 {factor} to i128") for factor in (a, b)]
+    product = code.take(f"mul i128 {wide[0]}, {wide[1]}")
+    return code.take(f"trunc i128 {code.take(f'lshr i128 {product}, 64')} to i64")
 
 
-@intrinsic
-def as_double(typingctx, bits):
+@_primitive(REAL, UNSIGNED)
+def as_double(code: Code, bits: str) -> str:
     """The double that these 64 bits are."""
-
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.uint64), code
+    return code.take(f"bitcast i64 {bits} to double")
 
 
-@intrinsic
-def whole_at(typingctx, address):
+@_primitive(WHOLE, WHOLE)
+def whole_at(code: Code, address: str) -> str:
     """Eight bytes as an int64."""
-
-    def code(context, builder, signature, args):
-        return _load(builder, args[0], _I64)
-
-    return types.int64(types.int64), code
+    return _load(code, address, "i64")
 
 
-@intrinsic
-def double_at(typingctx, address):
+@_primitive(REAL, WHOLE)
+def double_at(code: Code, address: str) -> str:
     """Eight bytes as a double."""
-
-    def code(context, builder, signature, args):
-        return _load(builder, args[0], ir.DoubleType())
-
-    return types.float64(types.int64), code
+    return _load(code, address, "double")
 
 
-@intrinsic
-def put_whole(typingctx, address, value):
+@_primitive(None, WHOLE, WHOLE)
+def put_whole(code: Code, address: str, value: str) -> None:
     """Store an int64."""
-
-    def code(context, builder, signature, args):
-        builder.store(args[1], builder.inttoptr(args[0], _I64.as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), code
+    _store(code, address, "i64", value)
 
 
-@intrinsic
-def put_double(typingctx, address, value):
+@_primitive(None, WHOLE, REAL)
+def put_double(code: Code, address: str, value: str) -> None:
     """Store a double."""
-
-    def code(context, builder, signature, args):
-        builder.store(args[1], builder.inttoptr(args[0], ir.DoubleType().as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.float64), code
+    _store(code, address, "double", value)

@@ -1,22 +1,18 @@
 """Time stamps in bytes to microseconds since 1970."""
 
 import numpy as np
-from numba import njit
 
-from runwatch.kernels.jit import PART
 from runwatch.kernels.memory import byte_at
 
 _DAYS = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
-@njit(**PART)
 def _two(address):
     """A number of two digits; negative or above 99 where they are none."""
     tens, ones = byte_at(address) - 48, byte_at(address + 1) - 48
     return tens * 10 + ones if 0 <= tens <= 9 and 0 <= ones <= 9 else -10000
 
 
-@njit(**PART)
 def stamp_at(at, fraction):
     """Microseconds since 1970 of `YYYY?MM?DD?hh:mm:ss?f…` with 0 to 6 digits of fraction; -1 where
     it is no such moment.

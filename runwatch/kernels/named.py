@@ -214,10 +214,10 @@ def silent_row(
     return happened
 
 
-rising = over(rising_row)
-deviant = over(deviant_row)
-above = over(above_row)
-multiple = over(multiple_row)
-lower = over(lower_row)
-lost = over(lost_row)
-silent = over(silent_row)
+rising = over(rising_row, None, FIELDS, more="real")
+deviant = over(deviant_row, None, FIELDS, more="real")
+above = over(above_row, None, FIELDS, more="real")
+multiple = over(multiple_row, None, FIELDS, more="real")
+lower = over(lower_row, None, FIELDS, more="real")
+lost = over(lost_row, None, FIELDS, more="real")
+silent = over(silent_row, None, FIELDS, more="real")

@@ -1,113 +1,191 @@
-"""The kernels of the parser as machine code that is kept: loaded without numba, which takes as long
-to load as some hundred megabytes take to read.
+"""The kernels as machine code that is kept, and called by addresses.
 
-They take and give whole numbers only, addresses most of them. The first call on a fresh install
-builds them (`building`), which takes some seconds; later calls, of other processes too, load what
-it left. The code counts as long as the files that it was made from and the processor are the same.
+The first call on a fresh install compiles them (`work`), which takes some seconds; later calls, of
+other processes too, load what it left. The code counts as long as the files that it was made
+from and the processor are the same. There are two libraries of it, so that who only reads waits for
+no detectors.
 """
 
-import ctypes
 import logging
-from functools import cache
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property, partial
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runwatch.kernels import keeping
+if TYPE_CHECKING:
+    from runwatch.kernels.work import Work
 
 _log = logging.getLogger("runwatch")
 _LONGEST_REASON = 200
-_lock = Lock()
+_ARRAYS = {"i": "int64", "h": "int32", "b": "int8", "f": "float64"}
 
 
 class Native:
-    """One kernel: a function of so many whole numbers that gives one."""
+    """One kernel: a function of numbers and arrays that gives a whole number.
 
-    def __init__(self, module: str, name: str, arguments: int) -> None:
-        self.module, self.name, self.arguments = module, name, arguments
-        self._code: Any = None
+    `takes` has a letter for each argument: `n` a whole number, `x` a double, `i`, `h`, `b` and `f`
+    an array of int64, int32, int8 or doubles, `r` records, whose `fields` are told. `function` is
+    what it is compiled from, where that is not what its name says.
+    """
 
-    def __call__(self, *numbers: int) -> int:
-        """What the kernel gives; other threads run meanwhile."""
-        found, unused = ctypes.c_int64(), ctypes.c_void_p()
-        code = self._code or self._loaded()
-        code(ctypes.byref(found), ctypes.byref(unused), *numbers)
-        return found.value
+    def __init__(
+        self, library: "Library", name: str, takes: str, function: Callable[..., Any] | None,
+        fields: Sequence[Any],
+    ) -> None:  # fmt: skip
+        self.library, self.name, self.takes = library, name, takes
+        self.function, self.fields = function, fields
 
-    def _loaded(self) -> Any:
-        """Kernels do not fail, so the status and the error that numba's functions give besides
-        their value are not looked at."""
-        kind = ctypes.CFUNCTYPE(
-            ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * self.arguments
-        )
-        self._code = kind(_engine().get_function_address(self.name))
-        return self._code
+    def __call__(self, *numbers: float) -> int:
+        """What the kernel gives; other threads run meanwhile. An array is told by its address and
+        its length, records by their address."""
+        found: int = self._code(*numbers)
+        return found
+
+    def bound(self, *given: Any) -> Callable[[], int]:
+        """A call with these arrays and numbers, which it holds; to be made as often as wanted.
+        Raises TypeError for an array of another type, or one that is not in one piece."""
+        numbers: list[Any] = []
+        for letter, each in zip(self.takes, given, strict=True):
+            if letter in "nx":
+                numbers.append(each)
+                continue
+            numbers.append(each.ctypes.data)
+            if letter != "r":
+                if each.dtype.name != _ARRAYS[letter] or not each.flags.c_contiguous:
+                    raise TypeError(f"{self.name} takes no such array of {each.dtype}")
+                numbers.append(len(each))
+        return partial(self._with, given, numbers)
+
+    def _with(self, held: Any, numbers: list[Any]) -> int:
+        return self(*numbers)
+
+    @cached_property
+    def _code(self) -> Any:
+        import ctypes
+
+        whole, real = ctypes.c_int64, ctypes.c_double
+        kinds: dict[str, list[Any]] = {"n": [whole], "x": [real], "r": [whole]}
+        taken = (kind for letter in self.takes for kind in kinds.get(letter, [whole, whole]))
+        return ctypes.CFUNCTYPE(whole, *taken)(self.library.address(self.name))
 
 
-match = Native("matching", "match", 3)
-follow = Native("following", "follow", 4)
-text_end = Native("matching", "text_end", 2)
-form_at = Native("matching", "form_at", 2)
-exact_at = Native("matching", "exact_at", 2)
-KERNELS = (match, follow, text_end, form_at, exact_at)
+class Library:
+    """Kernels that are compiled and kept together. `without` is what is said where they cannot
+    be."""
+
+    def __init__(self, name: str, without: str) -> None:
+        self.name, self._without = name, without
+        self.kernels: list[Native] = []
+        self._lock = Lock()
+        self._failed = False
+        self._work: Work | None = None
+        self._engine: Any = None
+
+    def kernel(
+        self, name: str, takes: str, function: Callable[..., Any] | None = None,
+        fields: Sequence[Any] = (),
+    ) -> Native:  # fmt: skip
+        """A new one of the library, as `Native` has it."""
+        self.kernels.append(Native(self, name, takes, function, fields))
+        return self.kernels[-1]
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the kernels can be called at once."""
+        return self._engine is not None
+
+    @cached_property
+    def is_kept(self) -> bool:
+        """Whether an earlier process left the code behind, for this source and this processor."""
+        from runwatch.kernels import keeping
+
+        return keeping.kept(self.name) is not None
+
+    def works(self) -> bool:
+        """Whether the kernels can be called here. Where nobody compiled them, another process does
+        now: it is waited for, but not in an event loop, where others have to be served meanwhile.
+        Where they cannot be, that is told once."""
+        with self._lock:
+            if self._engine is None and not self._failed:
+                try:
+                    self._load()
+                except Exception as e:  # of a compiler: another release's, or none
+                    self._failed = True
+                    _log.warning("%s: %s", self._without, _reason(e))
+            return self.is_loaded
+
+    def address(self, name: str) -> int:
+        """Where a kernel is. Raises what kept them from being compiled, RuntimeError where that
+        goes on."""
+        with self._lock:
+            if self._engine is None:
+                self._load()
+            if self._engine is None:
+                raise RuntimeError(f"{name} is not compiled yet")
+            found: int = self._engine.get_function_address(name)
+            return found
+
+    def take(self, code: bytes) -> None:
+        """Run this code, an object file; what it runs in must be kept as long as it is."""
+        import llvmlite.binding as llvm
+
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        self._engine = engine
+
+    def _load(self) -> None:
+        from runwatch.kernels import keeping
+
+        code = keeping.kept(self.name) if self._work is None else None
+        if code is None:
+            aside = _in_a_loop()
+            if self._work is None:
+                from runwatch.kernels.work import Work
+
+                _say_so()
+                self._work = Work(self.name, aside=aside)
+            if aside and not self._work.is_over:
+                return
+            code, kept = self._work.result()
+            if not kept:
+                where = " or ".join(keeping.places()) or "an install without sources"
+                _log.warning("the next process compiles it again: nothing can be kept in %s", where)
+        self.take(code)
 
 
 @cache
-def is_kept() -> bool:
-    """Whether an earlier process left the code behind, for this source and this processor."""
-    return keeping.kept() is not None
+def _say_so() -> None:
+    """Once for all that a process has compiled."""
+    _log.warning("compiling the fast path for large logs, for some seconds")
 
 
-def works() -> bool:
-    """Whether the kernels can be called here, which builds them where nobody did. Where they
-    cannot, that is told once."""
-    with _lock:
-        return _works()
+def _in_a_loop() -> bool:
+    """Whether this is part of an event loop, which stands still as long as it takes."""
+    if "asyncio" not in sys.modules:
+        return False
+    import asyncio
 
-
-@cache
-def _works() -> bool:
     try:
-        _linked()
-    except Exception as e:  # of a compiler: another release's, one that is switched off, or none
-        _log.warning("large logs are read without compiled code, slowly: %s", _reason(e))
+        asyncio.get_running_loop()
+    except RuntimeError:
         return False
     return True
+
+
+parsing = Library("parsing", "large logs are read without compiled code, slowly")
+judging = Library("judging", "many numbers are judged without compiled code, slowly")
+match = parsing.kernel("matching.match", "nnn")
+follow = parsing.kernel("following.follow", "nnnn")
+text_end = parsing.kernel("matching.text_end", "nn")
+form_at = parsing.kernel("matching.form_at", "nn")
+exact_at = parsing.kernel("matching.exact_at", "nn")
 
 
 def _reason(error: Exception) -> str:
     told = " ".join(str(error).split())
     return f"{type(error).__name__}: {told[:_LONGEST_REASON]}"
-
-
-def _engine() -> Any:
-    with _lock:
-        return _linked()
-
-
-@cache
-def _linked() -> Any:
-    """What the code runs in; it must be kept as long as the code is."""
-    import llvmlite.binding as llvm
-
-    code = keeping.kept()
-    if code is None:
-        code = _built()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return engine
-
-
-def _built() -> bytes:
-    """The code made anew, and kept where that can be."""
-    _log.warning("compiling the fast path for large logs, for some seconds")
-    from runwatch.kernels.building import built
-
-    code = built(KERNELS)
-    if not keeping.keep(code):
-        where = " or ".join(keeping.places()) or "an install without sources"
-        _log.warning("the next process compiles it again: nothing can be kept in %s", where)
-    return code
 
 
 def machine() -> Any:

@@ -1,9 +1,7 @@
 """Where a writer is, as a row: what `parse/place.py` does, and what that says of a line."""
 
 import numpy as np
-from numba import njit
 
-from runwatch.kernels.jit import PART
 from runwatch.kernels.layout import (
     ASIDE,
     BAR,
@@ -40,14 +38,12 @@ from runwatch.kernels.points import value_of
 _DIGEST = np.uint64(DIGEST)
 
 
-@njit(**PART)
 def said(row, column, values):
     """The value that a template takes for a place, nan where it takes none."""
     slot = whole_at(row + 8 * column)
     return double_at(values + 8 * slot) if slot >= 0 else np.nan
 
 
-@njit(**PART)
 def _goes_back(own, epoch, step, mark):
     last_epoch, last_step, total = double_at(mark), double_at(mark + 8), double_at(mark + 16)
     if own:
@@ -57,7 +53,6 @@ def _goes_back(own, epoch, step, mark):
     return not (total > 0 and last_step >= total - 1)
 
 
-@njit(**PART)
 def moved(row, values, place, marks, kinds, cutting):
     """`Place.follow` on a row. False, and nothing done, where a counter is no count."""
     step, total = said(row, STEP, values), said(row, TOTAL, values)
@@ -102,7 +97,6 @@ def moved(row, values, place, marks, kinds, cutting):
     return True
 
 
-@njit(**PART)
 def all_count(row, values, points, constants):
     """Whether every point is the step itself: the line only counts."""
     step = np.trunc(said(row, STEP, values))
@@ -113,7 +107,6 @@ def all_count(row, values, points, constants):
     return step == step
 
 
-@njit(**PART)
 def is_beside(row, values, place):
     """`Writer._is_beside` for a template whose evidence is KNOWN or HELD."""
     near = double_at(place + 8 * P_NEAR)
@@ -127,7 +120,6 @@ def is_beside(row, values, place):
     return near == 2 and onward and whole_at(row + 8 * LONG) != 0
 
 
-@njit(**PART)
 def comes_again(row, values, place, gate, points, constants):
     """Whether a form that waits for its proof comes where it came last, with the same values, which
     proves nothing. Where nothing but the clock says where that is, it may be a proof."""
@@ -151,7 +143,6 @@ def comes_again(row, values, place, gate, points, constants):
     )
 
 
-@njit(**PART)
 def note_change(place, w, given):
     """Note that a writer's row is no longer what its objects say."""
     if double_at(place + 8 * P_CHANGED) == 0:

@@ -195,4 +195,4 @@ def stretch(
     return k
 
 
-follow = over(row, stretch)
+follow = over(row, stretch, FIELDS)

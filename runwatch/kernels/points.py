@@ -1,8 +1,5 @@
 """Points as they are written down, or counted where nobody keeps them."""
 
-from numba import njit
-
-from runwatch.kernels.jit import PART
 from runwatch.kernels.layout import (
     F_OUT,
     F_OUT_VALUES,
@@ -13,14 +10,12 @@ from runwatch.kernels.layout import (
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
 
 
-@njit(**PART)
 def value_of(point, values, constant):
     """The value of a point: of its slot, or what it always is."""
     slot = whole_at(point)
     return double_at(values + 8 * slot) if slot >= 0 else double_at(constant)
 
 
-@njit(**PART)
 def put_point(given, made, point, line, moment, w, place, value, step, epoch):
     """Write a point into row `made`, with what goes beside it."""
     o = whole_at(given + 8 * F_OUT) + 8 * OUT_WIDTH * made
@@ -37,7 +32,6 @@ def put_point(given, made, point, line, moment, w, place, value, step, epoch):
     put_double(v + 24, double_at(place + 8 * P_SEGMENT))
 
 
-@njit(**PART)
 def count(tally, value):
     """Add a value to a row of `tally.Tally`."""
     if double_at(tally) == 0:

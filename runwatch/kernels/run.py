@@ -6,38 +6,46 @@ way: a kernel's `stretch` takes a stretch of rows in which nothing happens, with
 row to row in registers, and does to the record what the same rows would have done one by one.
 """
 
-import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from runwatch.kernels.tracks import Tracks
+from runwatch.kernels import native
+from runwatch.kernels.tracks import Field, Tracks
 
 DONE = 0
 SEGMENT = 1  # a series goes on in another segment than its record
-SOME = 20_000  # rows from which loading a compiled kernel pays where numba is loaded already
-MANY = 200_000  # rows from which loading numba pays
+SOME = 20_000  # rows from which loading compiled kernels pays
+MANY = 200_000  # rows from which compiling them pays
 
-swift: dict[Any, Any] = {}  # kernels that take stretches of rows, by what they are one by one
-_loaded: set[Any] = set()  # kernels whose compiled twin this process has loaded already
 Kernel = Callable[..., int]
 
 
-def over(take: Callable[..., int], stretch: Callable[..., int] | None = None) -> Kernel:
+compiled: dict[Kernel, native.Native] = {}  # by what they are row by row
+
+
+def over(
+    take: Callable[..., int], stretch: Callable[..., int] | None, fields: Sequence[Field],
+    more: str = "whole",
+) -> Kernel:  # fmt: skip
     """The kernel that gives `take` row after row of series after series, each with its record.
 
     The rows of a series lie side by side, from `begins` on. It goes on from series `at[0]` and row
     `at[1]` until a series goes on in another segment than its record (SEGMENT) or `take` says
     something else than DONE, in the row before `at[1]`. A series whose slot is negative is passed
-    by. `more` is what `take` wants beside the row. `stretch`, which compiled code asks first, says
-    how far it came in the rows from `k` to `end`.
+    by. `more` is what `take` wants beside the row: a whole number, a real one, or bytes, one for
+    each row. `stretch`, which compiled code asks first, says how far it came in the rows from `k`
+    to `end`. It is compiled for records of these `fields`.
     """
     follow = _loop(take, None)
-    if stretch is not None:
-        swift[follow] = _loop(take, stretch)
+    name, takes = f"{take.__module__.rpartition('.')[2]}.{take.__name__}", f"{_ROWS}{_MORE[more]}"
+    compiled[follow] = native.judging.kernel(name, takes, _loop(take, stretch), fields)
     return follow
+
+
+_ROWS = "iiiffiiiri"  # line, time, step, epoch, value; begins, segments, slots, records, at
+_MORE = {"whole": "n", "real": "x", "bytes": "b"}
 
 
 def _loop(take: Callable[..., int], stretch: Callable[..., int] | None) -> Kernel:
@@ -71,17 +79,13 @@ def _loop(take: Callable[..., int], stretch: Callable[..., int] | None) -> Kerne
     return follow
 
 
-def worth_compiling(rows: int) -> bool:
-    """Whether so many rows are worth the time that loading a compiled kernel takes; none are where
-    numba is told to compile nothing."""
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return False
-    return rows >= (SOME if "numba" in sys.modules else MANY)
-
-
 def compiles(rows: int) -> bool:
-    """Whether compiled code is at hand, or so many rows are worth loading it."""
-    return bool(_loaded) or worth_compiling(rows)
+    """Whether compiled code is at hand, or so many rows are worth the time that loading it takes,
+    or compiling it where nobody did."""
+    judging = native.judging
+    if judging.is_loaded or rows < SOME:
+        return judging.is_loaded
+    return (rows >= MANY or judging.is_kept) and judging.works()
 
 
 class Run:
@@ -96,17 +100,14 @@ class Run:
         self, kernel: Kernel, tracks: Tracks, groups: Any, slots: list[int], more: Any
     ) -> None:
         tracks.seen += len(groups.arrays[0])
-        compiled = tracks.compiled or kernel in _loaded or worth_compiling(tracks.seen)
-        states = tracks.rows(compiled=compiled)
+        fast = tracks.compiled or compiles(tracks.seen)
+        states = tracks.rows(compiled=fast)
         self._at: Any = [0, 0]
         self._call: Callable[[], int]
-        if compiled:
-            from runwatch.kernels import compiled as twins
-
-            _loaded.add(kernel)
-            kernel, self._at = twins.compiled(kernel), np.zeros(2, np.int64)
-            where = (groups.begins, groups.segments, np.array(slots), states)
-            self._call = lambda: kernel(*groups.arrays, *where, self._at, more)
+        if fast:
+            self._at = np.zeros(2, np.int64)
+            arrays = (*groups.arrays, groups.begins, groups.segments, np.array(slots))
+            self._call = _compiled(kernel, arrays, states, self._at, more)
         else:
             rows = [a.tolist() for a in (groups.begins, groups.segments)]
             listed = more.tolist() if isinstance(more, np.ndarray) else more
@@ -120,3 +121,15 @@ class Run:
         if code == DONE:
             raise StopIteration
         return int(code), int(self._at[0]), int(self._at[1]) - 1
+
+
+def _compiled(
+    kernel: Kernel, columns: Sequence[Any], states: Any, at: Any, more: Any
+) -> Callable[[], int]:
+    """A call of a compiled kernel."""
+    call = compiled[kernel]
+    whole = [
+        np.ascontiguousarray(column, np.float64 if letter == "f" else np.int64)
+        for letter, column in zip(_ROWS, columns, strict=False)
+    ]
+    return call.bound(*whole, states, at, more)

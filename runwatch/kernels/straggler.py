@@ -31,4 +31,4 @@ def row(
     return DONE
 
 
-follow = over(row)
+follow = over(row, None, FIELDS)

@@ -107,7 +107,7 @@ def stretch(
     return k
 
 
-follow = over(row, stretch)
+follow = over(row, stretch, COMPANION_FIELDS, more="bytes")
 
 
 def loss_row(
@@ -137,4 +137,4 @@ def loss_stretch(
     return k
 
 
-follow_losses = over(loss_row, loss_stretch)
+follow_losses = over(loss_row, loss_stretch, ZERO_FIELDS)

@@ -108,9 +108,9 @@ class Parser(Reader):
             return False
         from runwatch.kernels import native
 
-        if self._may_replay is None and size < _WORTH_COMPILING and not native.is_kept():
+        if self._may_replay is None and size < _WORTH_COMPILING and not native.parsing.is_kept:
             return False
-        return native.works()
+        return native.parsing.works()
 
     def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
         """Replay the finished lines of a chunk; what is left of it."""

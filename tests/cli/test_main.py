@@ -14,7 +14,7 @@ from runwatch.cli.words.grammar import names
 from runwatch.store.instance import THREADS
 from tests.conftest import ROOT
 
-HEAVY = {"duckdb", "numba", "numpy", "orjson", "pyarrow", "polars", "regex", "rich", "shtab"}
+HEAVY = {"duckdb", "llvmlite", "numpy", "orjson", "pyarrow", "polars", "regex", "rich", "shtab"}
 
 
 def run(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -52,7 +52,7 @@ def test_every_command_explains_itself_with_examples(
 
 @pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in names())])
 def test_help_imports_nothing_heavy(words: list[str]) -> None:
-    """The quickest answer must not wait for Arrow, DuckDB, Numba or rich."""
+    """The quickest answer must not wait for Arrow, DuckDB, LLVM or rich."""
     code = f"""
 import contextlib, io, sys
 from runwatch.cli import main
@@ -94,7 +94,7 @@ print(*sys.modules, file=sys.stderr)
     loaded = set(done.stderr.split())
     assert "runwatch.pipeline" in loaded
     always = {
-        "numba", "pandas", "pyarrow.compute", "numpy.ma", "numpy._typing", "asyncio", "tomli",
+        "llvmlite", "pandas", "pyarrow.compute", "numpy.ma", "numpy._typing", "asyncio", "tomli",
         "_hashlib",
     }  # fmt: skip
     assert set() == {*heavy, *always} & loaded

@@ -6,23 +6,15 @@ from datetime import UTC, datetime
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
-from numba import njit
 
-from runwatch.kernels import decimal, moment
+from runwatch.kernels.building import built
 from runwatch.kernels.layout import PAD
+from runwatch.kernels.native import Library
 
-
-@njit  # type: ignore[untyped-decorator]
-def number_at(address: int, result: int) -> int:
-    """The kernel, that Python has no way into."""
-    return decimal.number_at(address, result)
-
-
-@njit  # type: ignore[untyped-decorator]
-def stamp_at(address: int, digits: int) -> int:
-    """The kernel, that Python has no way into."""
-    return moment.stamp_at(address, digits)
-
+LIBRARY = Library("tested", "tests fail")
+number_at = LIBRARY.kernel("decimal.number_at", "nn")
+stamp_at = LIBRARY.kernel("moment.stamp_at", "nn")
+LIBRARY.take(built(LIBRARY))
 
 DECIMAL = st.from_regex(r"\A-?[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?\Z")
 PRINTED = st.floats(allow_nan=False, allow_infinity=False).map(repr)

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runwatch.kernels import gradient
-from runwatch.kernels.compiled import compiled
-from runwatch.kernels.run import DONE, SEGMENT
+from runwatch.kernels import gradient, native
+from runwatch.kernels.run import DONE, SEGMENT, compiled
 from runwatch.kernels.tracks import NOTHING, Field, Tracks, keyed, numbers, unkeyed
 
 KERNELS = (
@@ -68,16 +68,20 @@ def passed(
     at: Any = [0, 0]
     steps = [NOTHING if i % 90 > 85 else i // alike for i in range(n)]
     columns = [np.arange(n), np.arange(n), np.array(steps), np.full(n, math.nan), np.array(values)]
-    tables = [np.array(begins), np.array(segments, np.int32), np.array(slots)]
+    tables = [np.array(begins), np.array(segments), np.array(slots)]
     if fast:
+        assert native.judging.works()
+        at = np.zeros(2, np.int64)
         for column in columns:
             column.flags.writeable = False
-        kernel, at = compiled(kernel), np.zeros(2, np.int64)
+        states = tracks.rows(compiled=True)
+        call = compiled[kernel].bound(*columns, *tables, states, at, *extra)
     else:
         columns, tables = [c.tolist() for c in columns], [t.tolist() for t in tables]
         extra = [e.tolist() if isinstance(e, np.ndarray) else e for e in extra]
+        call = partial(kernel, *columns, *tables, tracks.rows(compiled=False), at, *extra)
     happened = []
-    while code := int(kernel(*columns, *tables, tracks.rows(compiled=fast), at, *extra)):
+    while code := int(call()):
         happened.append((code, *map(int, at)))
         if code == SEGMENT:
             tracks[slots[at[0]]] = tracks.fresh(segment=segments[at[0]])
@@ -143,14 +147,14 @@ def test_records_go_through_json(fast: bool) -> None:
     assert len(list(tracks.marked("segment"))) == 19
 
 
-def test_small_inputs_never_load_numba(tmp_path: Path) -> None:
-    """A log of some thousand lines is judged without numba."""
+def test_small_inputs_never_load_a_compiler(tmp_path: Path) -> None:
+    """A log of some thousand lines is judged without it."""
     lines = (f"step {i} | loss {2 - i / 1e4} | grad_norm 1.{i % 9}\n" for i in range(3000))
     (tmp_path / "log").write_text("".join(lines))
     code = (
         "import sys; from runwatch.cli import main;"
         f"main(['scan', {str(tmp_path / 'log')!r}, '--no-store']);"
-        "sys.exit(2 * ('numba' in sys.modules))"
+        "sys.exit(2 * ('llvmlite' in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runwatch.kernels import native
 from tests.conftest import ROOT
 from tests.parse import fuzz
 
@@ -43,6 +44,7 @@ def test_real_logs_with_changed_bytes_are_read(shared: Path) -> None:
 
 def test_the_compiled_path_stays_inside_its_memory() -> None:
     """At both edges of memory that is fenced in, a read outside would end the process."""
+    assert native.parsing.works()
     code = "from tests.parse import fuzz; fuzz.inside_fences(range(3000), fuzz.seeds())"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,

@@ -328,5 +328,5 @@ def test_small_pieces_are_replayed_once_they_add_up() -> None:
     parser, size = Parser(), 1 << 14
     for at in range(0, len(data), size):
         parser.feed(Chunk(Stream("pipe"), data[at : at + size], at))
-    assert native.works() == (parser._replay is not None)
+    assert native.parsing.works() == (parser._replay is not None)
     assert 80_000 == parser.account.points
