@@ -6,6 +6,7 @@ from runwatch.detect.progress import ENOUGH
 from runwatch.detect.sighting import Sightings
 
 _LOST = ("disk_full", "checkpoint_failure", "stale_nfs")  # after the end they cost the result
+_KILLED = ("sigkill_unknown", "host_oom", "worker_died_unknown")  # no program's way to end
 
 
 def find_finish(episode: Episode, streams: list[Sightings]) -> None:
@@ -64,7 +65,7 @@ def split_at_finish(episode: Episode, streams: list[Sightings]) -> None:
     if not (finish and episode.sure_finish):
         return
     before = [i for i in episode.pending if key(i.first) < key(finish)]
-    after = [i for i in episode.pending if key(i.first) > key(finish)]
+    after = [i for i in episode.pending if key(i.first) >= key(finish)]  # glued to a bar, too
     if not _trained(finish, streams) or any(_refutes(i, finish) for i in before):
         episode.sure_finish = not episode.pending
         return
@@ -94,8 +95,11 @@ def _refutes(incident: Incident, finish: Hit) -> bool:
 
 
 def _spoils(incident: Incident, finish: Hit) -> bool:
-    """A failure after the end that takes the result away; after mere last steps, any failure."""
+    """A failure after the end that takes the result away; after mere last steps, any failure, and
+    being killed."""
     hit = incident.first
+    if hit.role in ("unconfirmed", "launcher"):
+        return finish.signature == "last-step" and hit.kind in _KILLED
     if hit.role not in ("root", "generic"):
         return False
     taken_down = hit.kind in CRASHES and "worker" not in hit.told
