@@ -7,11 +7,12 @@ import numpy as np
 from runwatch.arrays import Bytes, Floats
 from runwatch.chunk import Stream
 from runwatch.kernels import layout, native
+from runwatch.parse.crew import Crew
 from runwatch.parse.cut import Spans
 from runwatch.parse.learner import Learner
 from runwatch.parse.program import Addresses, Program
 from runwatch.parse.rows import Rows
-from runwatch.parse.stage import Crew, Stage
+from runwatch.parse.stage import Stage
 from runwatch.parse.trace import Trace
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Replay:
             if len(span) > beyond:
                 data = np.frombuffer(span, np.uint8)
                 base = int(data.ctypes.data)
-                for stage in self._crew.staged(base, base + len(span) - beyond):
+                for stage in self._crew.staged(data, base, base + len(span) - beyond):
                     self._go_through(stream, stage, data, base)
         self._carry()
         return self._line

@@ -1,8 +1,4 @@
-"""Blocks of bytes matched against templates, by several threads where there are several."""
-
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from itertools import pairwise
+"""A block of bytes matched against templates."""
 
 import numpy as np
 
@@ -61,74 +57,3 @@ class Stage:
     def lines(self) -> int:
         """How many lines ended in the block."""
         return int(self.given[layout.M_LINES])
-
-
-class Crew:
-    """Stages and the threads that fill them ahead of the one that goes through them."""
-
-    def __init__(self, program: Program, threads: int) -> None:
-        self._program = program
-        self._stages = [Stage()]
-        self._threads = threads
-        self._pool: ThreadPoolExecutor | None = None
-        self._tasks: list[Future[Stage]] = []
-
-    def staged(self, at: int, limit: int) -> Iterator[Stage]:
-        """The blocks between two addresses one after the other; each is valid until the next."""
-        blocks = _blocks(at, limit) if self._threads > 1 else [(at, limit)]
-        if len(blocks) == 1:
-            yield from self._alone(at, limit, limit)
-            return
-        while len(self._stages) < len(blocks):
-            self._stages.append(Stage())
-        for stage in self._stages:
-            stage.aim(self._program)
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads - 1, "runwatch-match")
-        self._tasks = [
-            self._pool.submit(stage.match, *block, limit)
-            for stage, block in zip(self._stages, blocks, strict=False)
-        ]
-        for i, (_, end) in enumerate(blocks):
-            self._help(blocks, i)
-            yield self._stages[i]
-            if self._stages[i].end < end:
-                yield from self._alone(self._stages[i].end, end, limit)
-        self._tasks = []
-
-    def settle(self) -> None:
-        """Let no thread look at the tables until the next block is wanted."""
-        if self._tasks:
-            for task in self._tasks:
-                task.cancel()
-            wait(self._tasks)
-
-    def _help(self, blocks: list[tuple[int, int]], i: int) -> None:
-        """See that a block is matched; while another thread is at it, match those behind it."""
-        for j in range(i, len(blocks)):
-            if self._tasks[i].done() and not self._tasks[i].cancelled():
-                return
-            if self._tasks[j].cancelled() or self._tasks[j].cancel():
-                self._stages[j].aim(self._program)
-                done: Future[Stage] = Future()
-                done.set_result(self._stages[j].match(*blocks[j], blocks[-1][1]))
-                self._tasks[j] = done
-        self._tasks[i].result()
-
-    def _alone(self, at: int, limit: int, end: int) -> Iterator[Stage]:
-        spare = Stage() if len(self._stages) > 1 else self._stages[0]
-        while at < limit:
-            spare.aim(self._program)
-            yield spare.match(at, min(limit, at + BLOCK), end)
-            at = spare.end
-
-
-def _blocks(at: int, limit: int) -> list[tuple[int, int]]:
-    """A span cut into blocks, between texts."""
-    edges = [at]
-    while limit - edges[-1] > BLOCK + BLOCK // 2:
-        edge = int(native.text_end(edges[-1] + BLOCK, limit)) + 1
-        if edge >= limit:
-            break
-        edges.append(edge)
-    return list(pairwise([*edges, limit]))
