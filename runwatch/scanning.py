@@ -66,8 +66,9 @@ class Reading:
     def __iter__(self) -> Iterator[Batch]:
         gauge = _Gauge(self._progress)
         chunks = self._source.chunks({})
-        for chunk in chunks if self._threads == 1 else ahead(chunks):
-            yield self._parser.feed(chunk)
+        alone = ((chunk, None) for chunk in chunks)
+        for chunk, following in alone if self._threads == 1 else ahead(chunks):
+            yield self._parser.feed(chunk, following)
             if chunk.last:
                 yield self._parser.finish(chunk.stream)
             gauge.show(chunk, self._parser.account.lines)

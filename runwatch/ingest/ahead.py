@@ -9,9 +9,10 @@ from runwatch.chunk import Chunk
 _AHEAD = 2  # chunks that wait, so that memory stays flat
 
 
-def ahead(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The same chunks in the same order, read by a thread. What reading raises is raised here;
-    where the caller stops early, the thread stops too."""
+def ahead(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, Chunk | None]]:
+    """The same chunks in the same order, read by a thread, each with the next one where that is
+    there already. What reading raises is raised here; where the caller stops early, the thread
+    stops too."""
     waiting: queue.Queue[Chunk | BaseException | None] = queue.Queue(_AHEAD)
     stopped = threading.Event()
 
@@ -27,10 +28,14 @@ def ahead(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
     threading.Thread(target=read, name="runwatch-read", daemon=True).start()
     try:
-        while (found := waiting.get()) is not None:
+        found = waiting.get()
+        while found is not None:
             if isinstance(found, BaseException):
                 raise found
-            yield found
+            came = not waiting.empty()
+            following = waiting.get() if came else None
+            yield found, following if isinstance(following, Chunk) else None
+            found = following if came else waiting.get()
     finally:
         stopped.set()
         while not waiting.empty():  # it may wait for room; what blocks in reading is left behind

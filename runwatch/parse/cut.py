@@ -61,8 +61,7 @@ class Cut:
         end = _last_end(data, len(data))
         if not end or self.length > len(self.tail):
             return None, chunk
-        first = _first_end(data)  # of the text that was begun before
-        last = max(first, _last_end(data, max(first, len(data) - room)))
+        first, last = _edges(data, room)
         view = memoryview(data)
         spans = Spans(self.tail + data[:first], view[first:last], view[last:end])
         self.tail, self.length, self.begun = b"", 0, data[end - 1 : end] == b"\r"
@@ -98,6 +97,19 @@ class Cut:
             "lines": self.lines, "offset": self.offset, "identity": self.identity,
             "begun": self.begun,
         }  # fmt: skip
+
+
+def body(data: bytes, room: int) -> memoryview:
+    """What the `body` of these bytes will be, whatever was begun before."""
+    first, last = _edges(data, room) if _last_end(data, len(data)) else (0, 0)
+    return memoryview(data)[first:last]
+
+
+def _edges(data: bytes, room: int) -> tuple[int, int]:
+    """Behind the first text, which was begun before, and behind the last that has so many bytes
+    behind it."""
+    first = _first_end(data)
+    return first, max(first, _last_end(data, max(first, len(data) - room)))
 
 
 def _last_end(data: bytes, limit: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runwatch.chunk import Chunk, Cursor, Stream
-from runwatch.parse.cut import Cut
+from runwatch.parse.cut import Cut, body
 from runwatch.parse.knowledge import Knowledge
 from runwatch.parse.reader import Reader
 from runwatch.records import Batch
@@ -46,14 +46,15 @@ class Parser(Reader):
         self._may_replay = replay
         self._replay: Replay | None = None
 
-    def feed(self, chunk: Chunk) -> Batch:
-        """Read the next bytes of a stream; an unfinished last line waits for the rest."""
+    def feed(self, chunk: Chunk, following: Chunk | None = None) -> Batch:
+        """Read the next bytes of a stream; an unfinished last line waits for the rest. Where it is
+        known which chunk is fed after it, of any stream, that one is begun meanwhile."""
         cut = self._cuts.setdefault(chunk.stream.name, Cut(offset=chunk.offset))
         before = cut.lines
         self.account.bytes += len(chunk.data)
         self._fed += len(chunk.data)
         if self._is_worth_replaying():
-            chunk = self._replayed(cut, chunk)
+            chunk = self._replayed(cut, chunk, following)
         for line, text in cut.feed(chunk):
             self._line(chunk.stream, line, text)
         self.account.lines += cut.lines - before
@@ -112,7 +113,7 @@ class Parser(Reader):
             return False
         return native.parsing.works()
 
-    def _replayed(self, cut: Cut, chunk: Chunk) -> Chunk:
+    def _replayed(self, cut: Cut, chunk: Chunk, following: Chunk | None) -> Chunk:
         """Replay the finished lines of a chunk; what is left of it."""
         from runwatch.kernels.layout import PAD
         from runwatch.parse.replay import Replay
@@ -122,7 +123,8 @@ class Parser(Reader):
             if self._replay is None:
                 self._replay = Replay(self, self._threads or _cores())
                 self.writers.settle = self._replay.settle
-            cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole) - 1
+            coming = None if following is None else body(following.data, PAD)
+            cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole, coming) - 1
         return rest
 
 

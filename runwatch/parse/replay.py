@@ -41,8 +41,11 @@ class Replay:
         self._out = np.empty((room, layout.OUT_WIDTH), np.int64)
         self._out_values = np.empty((room, layout.OUT_VALUES_WIDTH))
 
-    def read(self, stream: Stream, first: int, spans: Spans) -> int:
-        """Read whole lines, the first of them with this number; the number behind the last."""
+    def read(
+        self, stream: Stream, first: int, spans: Spans, coming: memoryview | None = None
+    ) -> int:
+        """Read whole lines, the first of them with this number; the number behind the last. What
+        is coming may be looked at meanwhile."""
         self._rows.enter(stream)
         self._rows.load_touched(())
         self._line = first
@@ -52,6 +55,8 @@ class Replay:
             if len(span) > beyond:
                 data = np.frombuffer(span, np.uint8)
                 base = int(data.ctypes.data)
+                if span is spans.body:
+                    self._crew.expect(coming)
                 for stage in self._crew.staged(data, base, base + len(span) - beyond):
                     self._go_through(stream, stage, data, base)
         self._carry()

@@ -5,7 +5,6 @@ import numpy as np
 from runwatch.kernels import layout, native
 from runwatch.parse.program import Addresses, Program
 
-BLOCK = 1 << 20  # bytes that are matched at a time
 _ROOM = 1 << 14  # texts of a block; a block of shorter texts is matched in several goes
 _VALUES = 8 * _ROOM + 2 * layout.MAX_SLOTS
 

@@ -15,7 +15,14 @@ STREAM = Stream("run.log")
 def test_the_chunks_come_in_order_and_all() -> None:
     """However many there are."""
     chunks = [Chunk(STREAM, b"x" * n, n) for n in range(40)]
-    assert chunks == list(ahead(chunks))
+    assert chunks == [chunk for chunk, _ in ahead(chunks)]
+
+
+def test_a_chunk_comes_with_the_next_or_with_none() -> None:
+    """Never with another."""
+    chunks = [Chunk(STREAM, b"x" * n, n) for n in range(400)]
+    for (_, following), after in zip(ahead(chunks), [*chunks[1:], None], strict=True):
+        assert following in (None, after)
 
 
 def test_what_reading_raises_is_raised_behind_what_was_read() -> None:
@@ -26,7 +33,7 @@ def test_what_reading_raises_is_raised_behind_what_was_read() -> None:
         raise InputError("it broke", hint="none")
 
     chunks = ahead(broken())
-    assert Chunk(STREAM, b"a", 0) == next(chunks)
+    assert (Chunk(STREAM, b"a", 0), None) == next(chunks)
     with pytest.raises(InputError, match="it broke"):
         next(chunks)
 

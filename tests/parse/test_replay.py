@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runwatch.arrow import record_batch
 from runwatch.chunk import Chunk, Stream
 from runwatch.kernels import native
-from runwatch.parse import Parser, gate, stage
+from runwatch.parse import Parser, crew, gate
 from runwatch.tally import Tally
 from tests.parse.reading import MIXED, RUN, points, rows
 
@@ -25,7 +25,8 @@ def told(
     """Everything that a parser says of the bytes, and how it would go on."""
     parser = Parser(watchwords=WATCHWORDS, year=2024, replay=replay, threads=threads)
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(data)}), len(data)]
-    batches = [parser.feed(Chunk(stream, data[a:b], a)) for a, b in pairwise(edges)]
+    chunks = [Chunk(stream, data[a:b], a) for a, b in pairwise(edges)]
+    batches = [parser.feed(*pair) for pair in zip(chunks, [*chunks[1:], None], strict=True)]
     state = json.loads(json.dumps(parser.state()))
     batches.append(parser.finish(stream))
     progress: dict[Any, Any] = {}
@@ -121,6 +122,20 @@ def test_a_setting_that_is_printed_again_is_replayed() -> None:
     assert told(data, replay=False) == told(data, replay=True)
 
 
+@pytest.mark.parametrize("other", [b"", b"epoch 3 loss: 1.5\n" * 200, b"no end"])
+def test_another_chunk_than_was_expected_may_come(other: bytes) -> None:
+    """What was begun for nothing is given up."""
+    data = b"".join(b"step %d loss: %.4f\n" % (i, 9 / (i + 1)) for i in range(900))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crew, "BLOCK", 300)
+        told = []
+        for threads, following in ((1, None), (3, Chunk(RUN, other, len(data)))):
+            parser = Parser(replay=True, threads=threads)
+            first = rows(parser.feed(Chunk(RUN, data, 0), following).points)
+            told.append((first, rows(parser.feed(Chunk(RUN, data, len(data))).points)))
+        assert told[0] == told[1]
+
+
 WAITING = st.sampled_from(
     ["step=1 loss=2", "step=2 loss=1.5", "average score: 5", "average score: 6", "epoch 2",
      "average score: nan", "step 2 average score: 5", "loss: 5", "accuracy 5", "accuracy 5",
@@ -178,23 +193,28 @@ def test_counting_without_keeping_is_the_same(data: bytes) -> None:
     assert all(tallies[0] == tally for tally in tallies)
 
 
-@given(logs(), st.integers(2, 4), st.integers(20, 400))
+@given(logs(), st.integers(2, 4), st.integers(20, 400), st.lists(st.integers(0, 9000), max_size=3))
 @settings(max_examples=60)
-def test_one_thread_and_many_say_the_same(data: bytes, threads: int, block: int) -> None:
-    """Blocks of any size, matched by several threads at once, change nothing."""
+def test_one_thread_and_many_say_the_same(
+    data: bytes, threads: int, block: int, cuts: list[int]
+) -> None:
+    """Blocks of any size, matched by several threads at once, those of the next chunk too, change
+    nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage, "BLOCK", block)
+        patch.setattr(crew, "BLOCK", block)
         data = 3 * (data + b"\n")
-        assert told(data, replay=False) == told(data, replay=True, threads=threads)
+        replayed = told(data, replay=True, threads=threads, cuts=tuple(cuts))
+        assert told(data, replay=False) == replayed
 
 
 def test_real_logs_are_the_same_with_threads(shared: Path) -> None:
     """On logs of the corpus, cut into many blocks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage, "BLOCK", 5000)
+        patch.setattr(crew, "BLOCK", 5000)
         for path in sorted((shared / "corpus/logs").rglob("*.*"))[::5]:
             data = path.read_bytes()[:300_000]
-            assert told(data, replay=True) == told(data, replay=True, threads=3), path.name
+            cut = told(data, replay=True, threads=3, cuts=(100_000, 200_000))
+            assert told(data, replay=True) == cut, path.name
 
 
 def test_real_logs_are_the_same_replayed(shared: Path) -> None:
