@@ -21,9 +21,10 @@ from runwatch.errors import RunwatchError, StoreError, UnreachableError
 from runwatch.event import Event, Failed, Noted
 from runwatch.ingest import open_source
 from runwatch.ingest.follow_found import Names
-from runwatch.ingest.following import Following, ended, open_following
+from runwatch.ingest.following import Following, ended, in_parts, open_following
 from runwatch.ingest.gpu import STREAM
 from runwatch.parse.knowledge import Knowledge
+from runwatch.parse.parser import moment
 from runwatch.past import remembered
 from runwatch.pipeline import Analysis
 from runwatch.plain import counted
@@ -147,7 +148,7 @@ class Watched:
             for event in self._one_look():
                 yield event
             return
-        chunks = self.source.chunks(self.cursors, quiet=QUIET)
+        chunks = in_parts(self.source.chunks(self.cursors, quiet=QUIET), moment)
         beside = asyncio.ensure_future(self._beside.see(self.source, self.cursors))
         try:
             async for event in self._follow(chunks):

@@ -83,6 +83,20 @@ _MODULES = {
 }
 
 
+async def in_parts(chunks: AsyncIterator[Chunk], most: Callable[[], int]) -> AsyncIterator[Chunk]:
+    """The same bytes in chunks of at most `most()`, which is asked before each of them: where bytes
+    are read slowly, others are served between few of them."""
+    try:
+        async for chunk in chunks:
+            start, end = 0, -1
+            while end < len(chunk.data):
+                end = min(start + most(), len(chunk.data))
+                yield chunk.part(start, end)
+                start = end
+    finally:
+        await ended(chunks)
+
+
 async def ended(chunks: AsyncIterator[Chunk]) -> None:
     """End the chunks of a source now, unless they are being asked for in this moment."""
     if closing := getattr(chunks, "aclose", None):

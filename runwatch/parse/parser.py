@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # that it is time to compile it; what comes in small pieces, as from a pipe, adds up.
 _WORTH_LOADING, _WORTH_COMPILING = 1 << 17, 1 << 20
 _MOST_THREADS = 8
+# Bytes that are read, and judged, in about a tenth of a second: by the readable path, by a compiled
+# one, and where the numbers are judged by compiled code, too.
+_MOMENTS = 1 << 15, 1 << 20, 1 << 23
 
 
 class Parser(Reader):
@@ -126,6 +129,13 @@ class Parser(Reader):
             coming = None if following is None else body(following.data, PAD)
             cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole, coming) - 1
         return rest
+
+
+def moment() -> int:
+    """How many bytes are read in one go by who has others to serve: more by compiled code."""
+    from runwatch.kernels import native
+
+    return _MOMENTS[native.parsing.is_loaded and 1 + native.judging.is_loaded]
 
 
 def _cores() -> int:
