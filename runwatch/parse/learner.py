@@ -42,12 +42,12 @@ class Learner:
             return False
         if trace.odd or len(trace.taken) > 1:
             return False
-        exact = int(native.exact_at(start, end))
-        if exact in self._lines:
-            return self._keep(line, exact, trace)
+        seen = hash(line)
+        if seen in self._lines:
+            return self._keep(line, int(native.exact_at(start, end)), trace)
         if len(self._lines) >= _MAX_SEEN:
             self._lines.clear()
-        self._lines.add(exact)
+        self._lines.add(seen)
         form = int(native.form_at(start, end))
         count = self._seen.get(form, 0) + 1
         if len(self._seen) >= _MAX_SEEN:

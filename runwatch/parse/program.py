@@ -141,7 +141,7 @@ class Program:
             self.templates.rows[first, layout.SIBLING] = number
             first = after
         row[layout.SIBLING] = number if first is None else first
-        return self.templates.add(*row)
+        return self.templates.extend(row[np.newaxis])
 
     def number(self, table: dict[Any, int], word: Any) -> int:
         """The number of a kind, key or head, a new one where it is not known."""
