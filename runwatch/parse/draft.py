@@ -38,7 +38,7 @@ _ASIDE = compiled(
     r"(?i)\b(?:counter|patience|attempts?|retry|retries|tries|shards?|files?|chunks?|download\w*"
     r"|load(?:ed|ing)?|saved?|saving|tokeniz\w*|upload\w*|extract\w*)\b"
 )
-_BOOKKEEPING = frozenset(("pid", "ppid", "tid", "timestamp", "port", "lineno"))
+_BOOKKEEPING = frozenset(("pid", "ppid", "tid", "timestamp", "port", "lineno", "v_num"))
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
 
 
@@ -90,6 +90,7 @@ def assign(
         elif number.unit and _RATE_UNIT.search(number.unit):
             draft.fields.append(Field(slot, number.unit, ""))
             draft.rates += 1
+        draft.prefix = draft.prefix if number.name else ""
 
 
 def is_sure(name: str, names: Names) -> bool:
@@ -106,6 +107,9 @@ def _is_axis(
     axes = draft.axes
     gap = literals[slot]
     fraction = after is not None and after.link == "of"
+    if fraction and "/" in number.name and _is_pair(number.name, names):
+        axes.epoch, axes.step, axes.rank_of_step = slot, slot + 1, 3  # "epoch/iter: 19/5159"
+        return True
     if _RANGE.match(gap) and draft.fields and draft.fields[-1].slot == slot - 1 and number.unit:
         draft.fields.pop()  # it began the range
     listed = number.link == "item" or (after is not None and after.link == "item")
@@ -180,6 +184,12 @@ def _is_axis(
     return False
 
 
+def _is_pair(name: str, names: Names) -> bool:
+    """Whether a name is those of both numbers of a fraction: the epoch and the step."""
+    first, _, second = name.partition("/")
+    return names.axis(first) == "epoch" and names.axis(second) == "step"
+
+
 def _names_its_step(
     number: Number,
     before: Number | None,
@@ -205,6 +215,8 @@ def _names_its_step(
 def _second(number: Number, first: Number, slot: int, draft: Draft, names: Names) -> None:
     """The second number of a fraction: the total of an axis, or the mean of a measurement."""
     axes = draft.axes
+    if axes.step == slot:
+        return
     if axes.step == slot - 1:
         axes.total_steps = slot
     elif axes.epoch == slot - 1:

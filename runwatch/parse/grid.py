@@ -12,7 +12,7 @@ _MAX_NAME = 40
 _MAX_HEADING = 1000
 _MAX_LOOSE = 3  # words among the values of a row: `all`, `person`
 _SLOT = compiled("\x01(\\d+)\x01")
-_EDGES = str.maketrans("│┃", "||")
+_EDGES = str.maketrans("│┃&", "|||")  # "& 0.115 & 0.903 \\\\" is a row of LaTeX
 _DRAWN = compiled(r"[|\t,]")
 _DRAWN_CELLS = compiled(r"\s*\|\s*|\t+|\s{2,}|,\s*")
 _COMMENT = compiled(r"^#\s+")
@@ -30,7 +30,7 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
         f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"-{literal}"
         for slot, literal in enumerate(literals[1:])
     )
-    text = text.translate(_EDGES).strip().strip("|").rstrip(":")
+    text = text.translate(_EDGES).strip().rstrip("\\ ").strip("|").rstrip(":")
     drawn = _DRAWN.search(text) is not None
     cells = _DRAWN_CELLS.split(text.strip()) if drawn else text.split()
     out: list[int | None] = []

@@ -7,6 +7,7 @@ END_MARK = "\x04"  # a mark that was put back into the text is followed by its s
 INSIDE = compiled(r"(?i)\b(?:on|over|across|for|last|past|previous|first)(?: the)?(?: last)? $")
 _INNER = compiled("[\x01\x02\x03]\\d+\x04")
 _ATTACHED = compiled(r"(?:\w+(?:-\w+)*\s)?")  # the rest of the word that a number began: "7b "
+_BEGUN = compiled(r"[a-z]{1,4}")  # "1px: 0.91, 3px: 0.95"
 _BOUNDARY = compiled(
     r"[,;\uff0c\uff1b|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\s={2,}\s|(?<!\b[Vv]al)(?<!\b[Aa]vg)\.\s|\)\s|\]\s*(?:/\s+)?"
     r"|^[-*#>=\s|]+(?:/\s+)?|^/\s+|[\u2500-\u257f\u2588]+"
@@ -71,7 +72,9 @@ def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
     if (bracket := region.rfind("[", start)) >= 0 and "]" not in region[bracket:]:
         start = bracket + 1
     for m in _INNER.finditer(region, start):
-        inside = region[m.end() :] in ("", "]") or INSIDE.search(region[: m.start()])
+        rest = region[m.end() :]
+        inside = rest in ("", "]") or INSIDE.search(region[: m.start()])
+        inside = inside or (joined_by != " " and _BEGUN.fullmatch(rest))
         if m.group()[0] != NAN_MARK and not inside:
             start = _ATTACHED.match(region, m.end()).end()  # type: ignore[union-attr]
     name = region[start:]

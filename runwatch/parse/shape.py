@@ -24,6 +24,7 @@ _PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make i
 _FLAG = compiled(r"(?:^|[\s'\"\[])--[A-Za-z][\w-]*(?:[ =]|['\"],|$)")
 _SHELL = compiled(r"\++ (?!\S+: )")
 _DUMP = compiled(r"\s*[\w./-]+ \.\.\. (?!.*[:=])")  # "loss_scale ........ 0"
+_JOINT = compiled(r"\w[/_]\w")  # "val/abs_rel" is nothing but a name
 _NAMING = compiled(r"[:=]")
 _SUM = compiled(r"\x01\s[-+*x\u00d7\u00f7]\s\x01\s*=")  # arithmetic, as models write it
 _QUOTED_KEY = compiled(r"""^\s*["'][^"']*["']\s*:\s*+,?\s*$""")  # of a pretty-printed object
@@ -76,6 +77,7 @@ def _finish(
         draft.clues >= 2
         or (located and weak >= 3 and loose - weak <= min(draft.clues, 1))
         or (located and draft.clues and loose == weak)
+        or (draft.clues and loose == weak > 1 and all(_JOINT.search(f.metric) for f in draft.weak))
         or (draft.clues == 1 and all(f.unit for f in draft.weak))
     )
     if weak == 1 and axes.step == 0 and not draft.fields and _is_split(draft, names):
