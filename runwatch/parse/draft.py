@@ -36,7 +36,7 @@ _STATISTIC = compiled(
 # What is counted beside training: "EarlyStopping counter: 3 out of 10", "Loading shard 3/10".
 _ASIDE = compiled(
     r"(?i)\b(?:counter|patience|attempts?|retry|retries|tries|shards?|files?|chunks?|download\w*"
-    r"|load(?:ed|ing)?|saved?|saving|tokeniz\w*|upload\w*|extract\w*)\b"
+    r"|folds?|seeds?|repeats?|stages?|tasks?|clients?|load(?:ed|ing)?|saved?|saving|tokeniz\w*|upload\w*|extract\w*)\b"
 )
 _BOOKKEEPING = frozenset(("pid", "ppid", "tid", "timestamp", "port", "lineno", "v_num"))
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
@@ -55,6 +55,7 @@ class Draft:
     rates: int = 0  # nameless numbers with a unit like tok/s
     prose: int = 0
     weak: list[Field] = field(default_factory=list)  # unknown names without a separator
+    twice: bool = False  # whether two steps are named: "Step 1: add them. Step 2: halve it."
     episodes: bool = False  # whether episodes are counted
     prefix: str = ""  # "layer 5" of "layer 5 norm: 0.3"
 
@@ -129,6 +130,7 @@ def _is_axis(
         claim = (
             4 if names.is_global(number.name) else 3 if fraction or is_strong(number.name) else 1
         )
+        draft.twice |= axes.step is not None and claim == axes.rank_of_step == 3 and not fraction
         if claim > axes.rank_of_step:
             axes.step, axes.rank_of_step, axes.total_steps = slot, claim, None
         if names.is_global(number.name):

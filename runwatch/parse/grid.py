@@ -64,8 +64,8 @@ def heading(literals: Sequence[str]) -> Plan:
             return SILENT  # a sentence
     if not 3 <= len(cells) <= _MAX_COLUMNS or any(len(cell) > _MAX_NAME for cell in cells):
         return SILENT
-    if any(cell.startswith("-----") for cell in cells):
-        return SILENT  # a title between rules
+    if any(cell.startswith("-----") or _GAP.search(cell) for cell in cells):
+        return SILENT  # a title between rules, what nvidia-smi shows
     return Plan(head=tuple(map(_head_name, cells)), spans=_spans(line, cells))
 
 

@@ -31,7 +31,18 @@ NOT_FINITE = r"[+-]?(?:nan|inf|infinity)(?:\.0)?(?=[mun]?s\b|%|\b)(?![\w(])|[+-]
 
 # No digit of a word (`top1`, `w2v`, `Acc@1`) or of a hyphenated one (`mAP50-95`) is a number.
 # What is counted with `#` is a number behind the name of an axis only: `Epoch #1`, not `output #1`.
-_HYPHENATED = "".join(rf"(?<![A-Za-z_][0-9]{{{digits}}}-)" for digits in range(4))
+_HYPHENATED = "".join(rf"(?<![A-Za-z_][0-9]{{{digits}}}-)" for digits in range(1, 4))
+_COUNTERS = (
+    "[Ss]tep",
+    "STEP",
+    "[Ii]ter",
+    "ITER",
+    "[Ii]teration",
+    "[Ee]poch",
+    "EPOCH",
+    "[Ee]pisode",
+)
+_HYPHENATED += rf"(?:(?<![A-Za-z_]-)|{'|'.join(rf'(?<={word}-)' for word in _COUNTERS)})"
 # The thresholds of an averaged score, `mAP@0.50:0.95`, are part of its name.
 _RANGED = "".join(rf"(?<!@{low}:)" for low in (r"\d\.\d\d", r"\d\.\d", r"\.\d\d", r"\.\d"))
 _COUNTED = r"(?<=[Ee]poch #)|(?<=[Ii]ter #)|(?<=[Ss]tep #)|(?<=[Ii]teration #)|(?<=[Ee]pisode #)"

@@ -64,7 +64,7 @@ def _finish(
     evidence = Evidence.NONE
     listing = loose - len(draft.weak) if len(draft.weak) > 3 else loose  # "act 0.1 pre 0.2 f 3"
     sure_of = _SURE_PROSE if axes.rank_of_step > 1 else _PROSE
-    if located and not draft.fields and listing > sure_of:
+    if located and ((draft.twice and not draft.sure) or (not draft.fields and listing > sure_of)):
         return SILENT  # "Step 1: add the two numbers" counts nothing
     if located:
         draft.clues += draft.rates

@@ -49,6 +49,7 @@ _TOLD = compiled(r" (?:is|was|of)\s*$")
 _BEHIND = compiled(r"^\s+[A-Za-z][\w /-]*[|,;]\s+$")
 _VALUE_FIRST = compiled(r"^(?:[:,]|\s+([A-Za-z][\w /()%-]*),)\s+$")
 _NAME_LAST = compiled(r"^\s+([A-Za-z][\w /-]*?)(?:\s+per\s.*|[.;)\s]*)$")
+_DASHED = compiled(r"(?:^|[\s\[(|,])[A-Za-z]+-$")
 _TABBED = compiled(r"^\t([A-Za-z][^\t:=]{0,60})\t$")  # between values: "12\ttrain cost\t0.3"
 _CELL = compiled(r"^\s*[|│┃]\s*$")
 _EVAL = compiled(r"\b(?:val|valid|validation|eval|evaluation|evaluating|test|testing|dev)\b", re.I)
@@ -177,6 +178,7 @@ def _called(number: Number, before: str, previous: Number | None, cells: bool) -
         return skipped + 1
     text = _WRAPPER.sub("", before)
     text = text[:-1] if text.endswith(" #") else text  # "Epoch #1"
+    text = f"{text[:-1]} " if _DASHED.search(text) else text  # "Iter-100"
     if m := _INDEX.search(text):
         number.name, number.joined_by = m.group(1), "["
         if text[m.end(1)] != "[":
