@@ -8,6 +8,10 @@ INSIDE = compiled(r"(?i)\b(?:on|over|across|for|last|past|previous|first)(?: the
 _INNER = compiled("[\x01\x02\x03]\\d+\x04")
 _ATTACHED = compiled(r"(?:\w+(?:-\w+)*\s)?")  # the rest of the word that a number began: "7b "
 _BEGUN = compiled(r"[a-z]{1,4}")  # "1px: 0.91, 3px: 0.95"
+_TIMED = compiled(  # "ETA is 0:12:10", "elapsed: 1m 2s"
+    r"(?i)\b(?:eta|elapsed|remain(?:ing)?|time)(?: (?:is|was|left|cost|taken))?\s*[:=]?\s*"
+    r"\x02\d+\x04"
+)
 _BOUNDARY = compiled(
     r"[,;\uff0c\uff1b|\t{}<>!?\"]|\s{2,}|\s[-\u2013\u2014*#]+\s|\s={2,}\s|(?<!\b[Vv]al)(?<!\b[Aa]vg)\.\s|\)\s|\]\s*(?:/\s+)?"
     r"|^[-*#>=\s|]+(?:/\s+)?|^/\s+|[\u2500-\u257f\u2588]+"
@@ -94,5 +98,7 @@ def _tidy(name: str) -> str:
 
 
 def count(text: str) -> int:
-    """The words of a text. One `mode=train` is no prose; many of them are a dump of arguments."""
-    return len(_WORDS.findall(_STATED.sub(" ", _INNER.sub(" ", text), count=1)))
+    """The words of a text. One `mode=train` is no prose; many of them are a dump of arguments. What
+    names a time is none either."""
+    text = _INNER.sub(" ", _TIMED.sub(" ", text))
+    return len(_WORDS.findall(_STATED.sub(" ", text, count=1)))

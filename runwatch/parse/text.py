@@ -39,7 +39,18 @@ _CHANGED = compiled(
     r"(?:\s+(?:up|down))?(?:\s*\(\s*|\s+(?:\(\s*)?from\s+)$"
 )
 _CHANGED_TO = compiled(r"^\s*(?:to|-+>|=+>|→)\s*$")
-_COPULA = compiled(r"^\s*(?:is|was|:|=)\s*$")
+_COPULA = compiled(r"^\)?\s*(?:is|was|:|=)\s*$")
+_COUNTER = r"(?:step|epoch|iteration|iter|update|batch|round|episode)"
+_PLACED = (
+    compiled(  # "Loss after epoch 3: 0.4", "loss (epoch 3): 0.4", "Score at iteration 3 is 0.4"
+        rf"(?i)(?:^|[\]|,;:-]\s+)([A-Za-z][\w./@ -]{{0,60}}?)\s+"
+        rf"(?:(?:at|after|in|for)(?: the)?|\((?:at |after )?)\s*(?:global )?{_COUNTER}\s+$"
+    )
+)
+_COUNTING = compiled(rf"(?i){_COUNTER}\s+$")
+_AND_PLACE = compiled(
+    rf"(?i)^,?\s+(?:and )?(?:global )?{_COUNTER}\s+$"
+)  # "in epoch 2 iteration 12"
 _AFTER = compiled(
     r"^\s+(epoch|step|iteration|iter|update|batch|episode)e?s?(?: with [a-z ]{1,40})?\s*[:=]\s*$"
 )
@@ -77,6 +88,7 @@ class Number:
     subject: str = ""  # what has changed from this number to the next
     index: tuple[int, ...] | None = None
     finite: bool = True
+    about: str = ""  # what has this place: "Loss" of "Loss after epoch 3"
     told: bool = False  # whether it is part of a sentence: "the loss was 0.5"
     quoted: bool = False  # whether it counts on an axis by its whole name only, as a quoted key
 
@@ -111,6 +123,7 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
             number.name, number.joined_by = m.group(1), ":"
         else:
             out.loose_words += _name(number, before, rest, previous, depth_list, cells)
+        number.about = _about(before, previous)
         depth_list = _in_list(number, before, depth_list, previous)
         out.numbers.append(number)
         previous = number
@@ -119,6 +132,15 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
         out.loose_words += count(before)
     _behind(out.numbers, lits)
     return out
+
+
+def _about(before: str, previous: Number | None) -> str:
+    """What has the place that the text before a number names, if the number is a place."""
+    if not _COUNTING.search(before[-12:]):
+        return ""
+    if (m := _PLACED.search(near(before))) is not None:
+        return m.group(1)
+    return previous.about if previous is not None and _AND_PLACE.match(before) else ""
 
 
 def _names_behind(lits: list[str]) -> list[str]:
@@ -224,8 +246,8 @@ def _hangs_on(
         number.name, number.joined_by = previous.subject, ":"
     elif _OPEN.match(before) and not _COUNTS.match(after):
         number.link = "avg"
-    elif " at " in previous.name and _COPULA.match(before):  # "Score at iteration 10 is 2.3"
-        number.name, number.joined_by = previous.name.split(" at ")[0], ":"
+    elif previous.about and _COPULA.match(before):  # "Score at iteration 10 is 2.3"
+        number.name, number.joined_by = previous.about, ":"
     elif previous.name.endswith(" after") and (m := _AFTER.match(before)):
         number.name, number.joined_by = previous.name.removesuffix(" after"), ":"
         previous.name = m.group(1)  # "Loss after 500 iterations: 0.3"
