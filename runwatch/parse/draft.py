@@ -38,7 +38,9 @@ _ASIDE = compiled(
     r"(?i)\b(?:counter|patience|attempts?|retry|retries|tries|shards?|files?|chunks?|download\w*"
     r"|folds?|seeds?|repeats?|stages?|tasks?|clients?|load(?:ed|ing)?|saved?|saving|tokeniz\w*|upload\w*|extract\w*)\b"
 )
-_BOOKKEEPING = frozenset(("pid", "ppid", "tid", "timestamp", "port", "lineno", "v_num"))
+_BOOKKEEPING = frozenset(
+    ("pid", "ppid", "tid", "timestamp", "port", "lineno", "v_num", "process", "proc")
+)
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
 
 

@@ -32,7 +32,7 @@ _NO_NAME = compiled(
 )
 # The arguments of a call, or of a printed module; what a trainer returns is printed the same way.
 _CALL = compiled(r"\b[A-Za-z_]\w*(?<!Output)(?<!Result)(?<!Metrics)\([^()]*$")
-_SOURCE = compiled(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)$")  # then a line number
+_SOURCE = compiled(r"\.(?:py|cc|cpp|cu|h|hpp|c|go|rs|java|js|ts|scala)\]?$")  # then a line number
 _VERB = compiled(r" (?:is|was|reached|of)$")
 _UNFINISHED = compiled(  # "the next evaluation at 2000"; but "Step at 1" is a place
     r"(?i)^(?!(?:step|epoch|iter|iteration|update|batch)\b).* (?:at|by|every|than|from)$"
@@ -77,8 +77,8 @@ def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
         start = bracket + 1
     for m in _INNER.finditer(region, start):
         rest = region[m.end() :]
-        inside = rest in ("", "]") or INSIDE.search(region[: m.start()])
-        inside = inside or (joined_by != " " and _BEGUN.fullmatch(rest))
+        begun = joined_by != " " and _BEGUN.fullmatch(rest) is not None
+        inside = begun or rest in ("", "]") or INSIDE.search(region[: m.start()])
         if m.group()[0] != NAN_MARK and not inside:
             start = _ATTACHED.match(region, m.end()).end()  # type: ignore[union-attr]
     name = region[start:]

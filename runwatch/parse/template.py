@@ -35,7 +35,7 @@ _BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _PADDING = 2  # blanks in front of a number that may be padding
 _TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
-_WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"520963")
+_WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"00417", b"520963")
 _SECOND = 17  # where the seconds of a stamp stand
 
 Roles = list[bool]  # for each output of an outcome, whether a number goes there
