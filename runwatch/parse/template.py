@@ -1,10 +1,9 @@
 """What lines of one form look like byte for byte, learned by asking the readable path.
 
-The readable path is the definition; a template must say the same of every line that it fits. So
-the numbers of a line are changed and the line is read again: a number that comes out as given is a
-slot of any width, one that changes nothing is digits of the same width, and where anything else
-happens the text must stay as it is. All numbers are changed at once first, which settles most
-lines in two looks; where that tells too little, halves of them are.
+A template must say what the readable path says of every line that it fits. So the numbers of a line
+are changed and the line is read again: one that comes out as given is a slot of any width, one that
+changes nothing is digits of the same width; where anything else happens the text must stay as it
+is. First all are changed at once, which settles most lines in two looks, else halves of them are.
 """
 
 import re
@@ -227,9 +226,11 @@ class _Lesson:
 
     def _telling(self, m: Match, free: bool) -> list[bytes]:
         """Others to put in the place of a number that would mean something if any did."""
-        if free:
+        before = self._line[max(0, m.start() - 64) : m.start()]
+        if free and not before.endswith(b"-"):
             return [] if self._line[: m.start()].strip(b" [") else _TIMES
-        return self._probe.digits(len(m.group()), self._line[max(0, m.start() - 64) : m.start()])
+        widths = (1, 2) if free else (len(m.group()),)  # "Rank-10"
+        return [text for width in widths for text in self._probe.digits(width, before)]
 
     def _means_nothing(self, changed: list[tuple[Match, bytes]]) -> bool:
         roles = self._roles_of([m for m, _ in changed], [other for _, other in changed])
