@@ -19,6 +19,7 @@ _SLASHED = compiled(r"^\s*/\s*$")
 _COUNTER = compiled(r"^\s*[/%\]]")  # behind the number of "[ 50/312" or "[320]"
 _NEXT_FRACTION = compiled(r"^%?[\])]*[\s|,]*+[\[(]?\s*$")  # "[1/25][10/1583]"
 _RANGE = compiled(r"^-\s*$")
+_SPAN = compiled(r"^(?:-| and | to |\.\.)\s*$")  # "between steps 0 and 100"
 _COLON = compiled(r"^:\s+$")
 _PHASE = compiled(r"(?i)(?:train|training|valid|val|validation|test)\s\w+$")
 _BEST = compiled(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
@@ -85,7 +86,8 @@ def assign(
         elif number.name:
             _measure(number, after, literals[number.slot], slot, draft, names)
         elif (
-            i and number.trailing != number.unit and is_sure(number.trailing, names)
+            i and is_sure(number.trailing, names)
+            and not (number.unit and number.trailing.startswith(number.unit))
             and literals[number.slot].strip() != "="  # "(* 1 = 0.21 loss)" weighs one before
         ):  # fmt: skip
             draft.fields.append(Field(slot, number.trailing, number.unit))  # "| 41.2% MFU |"
@@ -151,7 +153,7 @@ def _is_axis(
             axes.announced_epochs = slot
         draft.settings += 1
         return True
-    if _RANGE.match(gap) and before is not None and axes.step is not None and axes.step == slot - 1:
+    if _SPAN.match(gap) and before is not None and axes.step is not None and axes.step == slot - 1:
         axes.step = slot  # a range gives its end
         return True
     words = number.name.split()

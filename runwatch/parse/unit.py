@@ -27,6 +27,7 @@ _NAMED_BEHIND = compiled(
     rf" ((?:[kKMGB] )?{_RATE}|[munµ]?s|secs?|seconds|[KMGT]i?B)"
     r"(?= [A-Za-z_][\w./()% -]{0,60}[:=]\s*$)"
 )
+_RATE_OVER = compiled(rf" ((?:[kKMGB] )?{_RATE})(?= (?:between|over|across|on|from) )")
 _COUNTED = frozenset(("epoch", "epochs", "batch", "batches", "examples", "samples", "tokens"))
 
 
@@ -41,7 +42,9 @@ def take(text: str) -> tuple[str, str]:
         return "", ""
     if m := _TIGHT.match(text):
         return m.group().strip(), text[m.end() :]
-    if text[0] == " " and (m := _LOOSE.match(text) or _NAMED_BEHIND.match(text)):
+    if text[0] == " " and (
+        m := _LOOSE.match(text) or _NAMED_BEHIND.match(text) or _RATE_OVER.match(text)
+    ):
         if m.group(1) in _COUNTED and text[m.end() :] == " ":
             return "", text  # "step 500 epoch 2": the name of the next number
         return m.group(1).strip(), text[m.end() :]
