@@ -88,6 +88,8 @@ class Sightings:
         if found and found[0].role == "thread":
             self.reader.announce()
         caught = self.reader.feed(note, rank)
+        if caught and caught.framed and not found:  # behind a prefix that is not known
+            found = catalog().match(f"{caught.type}: {caught.message}")
         signature, told = found or (None, {})
         if hit := self._hit(note, signature, told, caught):
             hit.rank = self._whose(note, told, rank, caught)

@@ -12,7 +12,7 @@ from typing import Any
 
 from runwatch.detect.hit import KEPT_CHARACTERS
 from runwatch.detect.note import Note
-from runwatch.detect.signatures import context_table
+from runwatch.detect.signatures import context_table, masked
 from runwatch.pattern import compiled
 from runwatch.slotted import frozen, mutable
 
@@ -53,6 +53,7 @@ _LISTED = compiled(r"^\s*│\s+(?:❱\s+)?\d+\s+│")
 _ANNOUNCED = 3  # lines of note between "Exception in thread" and its traceback
 _OPEN_LINES = 400  # a traceback that has said nothing for so many lines of note is over
 _KEPT_WRITERS = 4096
+_LEAD = 120  # characters that a prefix may have
 
 
 @mutable
@@ -74,6 +75,7 @@ class Open:
     clock: int = 0
     segment: int = 0
     rank: int | None = None
+    lead: str = ""  # what stands before its frames: a prefix that nothing else knows
 
 
 @frozen
@@ -109,10 +111,10 @@ class Reader:
 
     def is_source(self, note: Note, rank: int | None) -> bool:
         """Whether the line is program text, to be asked before `feed` takes it."""
-        body = _PREFIX.sub("", note.text)
+        tb = self.writers.get(-1 if rank is None else rank)
+        body = _body(note.text, tb)
         if _CODE.match(body) or _LISTED.match(note.text):
             return True
-        tb = self.writers.get(-1 if rank is None else rank)
         framed = tb is not None and tb.framed_at == self.rows
         return framed and _PREFIX.sub("", note.raw).startswith("  ")
 
@@ -120,8 +122,8 @@ class Reader:
         """Take one line of note of this rank; the exception it names, if it names one."""
         self.rows += 1
         writer = -1 if rank is None else rank
-        body = _PREFIX.sub("", note.text)
         tb = self.writers.get(writer)
+        body = _body(note.text, tb)
         if _HEADER in body:
             if _ESCAPED in body.partition(_HEADER)[2]:
                 return _quoted(body)
@@ -134,6 +136,7 @@ class Reader:
         if frame := _FRAME.search(body[:1000]):
             tb = tb if tb and not tb.closed else self._open(writer, tb, note)
             tb.frames, tb.seen, tb.framed_at = tb.frames + 1, self.rows, self.rows
+            tb.lead = tb.lead or _lead(body[: frame.start()])
             self._frame(tb, frame, note.raw)
             return None
         if tb and _CHAINED.search(body):
@@ -211,6 +214,21 @@ def _exception(body: str, tb: Open | None) -> Caught | None:
     if framed or not plain or not (message or "." in name):
         return None
     return Caught(name, message, (), "", False, False, bool(tb and tb.chained))
+
+
+def _lead(before: str) -> str:
+    """What stands before a frame besides its indent, where it may stand before other lines, too."""
+    lead = before.removesuffix("  ")
+    return lead if lead.strip() and lead != before and len(lead) <= _LEAD else ""
+
+
+def _body(text: str, tb: Open | None) -> str:
+    """A line without its prefixes, also without the one that the frames of its traceback have."""
+    body = _PREFIX.sub("", text)
+    if tb is None or not tb.lead:
+        return body
+    before = body[: len(tb.lead)]
+    return body[len(tb.lead) :] if masked(before) == masked(tb.lead) else body
 
 
 def _quoted(body: str) -> Caught | None:

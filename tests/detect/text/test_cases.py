@@ -111,3 +111,18 @@ def test_what_wraps_the_lines_does_not_matter(number: int) -> None:
         assert root.kind in {*case["kind"].split("|"), *case.get("accept", "").split("|")}
     else:
         assert root is None or root.severity.weight < 2
+
+
+RAISED = [p for p in IN_WORDS if '\n  File "' in dict(p.values[0])["log"]]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("number", range(0, len(RAISED), 3), ids=lambda n: str(RAISED[n].id))
+def test_a_prefix_that_nobody_knows_does_not_matter(number: int) -> None:
+    """A traceback whose lines have a prefix of their own is read behind that prefix."""
+    case: Any = RAISED[number].values[0]
+    log = "".join(f"<< job 7 / main >> {line}\n" for line in case["log"].splitlines())
+    root = verdict(log).root_cause
+    if "root" in case:
+        assert root
+        assert root.line in lines(case)
+        assert root.kind in {*case["kind"].split("|"), *case.get("accept", "").split("|")}
