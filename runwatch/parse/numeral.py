@@ -7,7 +7,7 @@ from runwatch.pattern import compiled
 Match = re.Match[bytes]
 
 # Behind such a number another value might make another thing of it: a clock, a date, a thousand.
-_UNSAFE = compiled(rb"[,:]\d|\.|[eE]|[hm] ?\d| days?\b|[-/]\d+[-/]\d")
+_UNSAFE = compiled(rb"[,:]\d|\.|[eE]|[hm] ?\d| days?\b|[-/]\d+[-/]\d|(?:/\d+)? \d\d:\d\d:\d")
 _UNSAFE_BEFORE = compiled(rb"(?:[\d.,]|\d[:,]|\d[-/]\d+[-/])$")
 _UNSAFE_MIDDLE = compiled(rb"\d[-/]$"), compiled(rb"[-/]\d")
 
