@@ -22,7 +22,8 @@ def is_free(line: bytes, m: Match) -> bool:
     before = line[: m.start()]
     if _UNSAFE.match(line, m.end()) or _UNSAFE_BEFORE.search(before[-64:]):
         return False
-    if before.endswith(b"[") and line[m.end() : m.end() + 1] == b"]" and len(m.group()) == 5:
+    alone = before.endswith(b"[") and line[m.end() : m.end() + 1] == b"]"
+    if alone and len(m.group()) == 5 and m.group().isdigit():
         return False  # with a 0 in front, it is a process
     behind, ahead = _UNSAFE_MIDDLE
     return not (behind.search(before[-2:]) and ahead.match(line, m.end()))

@@ -157,6 +157,13 @@ def test_forms_that_wait_for_a_proof_are_the_same(
         assert told(data, replay=False) == told(data, replay=True)
 
 
+def test_measurements_between_brackets_are_replayed() -> None:
+    """A process has no point."""
+    data = b"".join(b"Epoch[%d] Batch[100] Loss[2.%03d]\n" % (i, i) for i in range(900))
+    assert len(read_by_code(data)[1]) < 10
+    assert told(data, replay=False) == told(data, replay=True)
+
+
 def test_a_bar_that_counts_in_fractions_is_replayed() -> None:
     """Downloads count gigabytes, and print a redraw a second."""
     form = "\rDownloading (...)-00002.bin:  {:2}%|##   | {:.2f}G/9.98G [00:{:02}<00:52, {}MB/s]"
