@@ -159,3 +159,12 @@ def test_what_is_more_of_python_than_there_is_is_refused(
     library.kernel("tested.function", "nn", function)
     with pytest.raises(TypeError, match=rf"test_expressions\.{function.__name__}: .*{why}"):
         written(library)
+
+
+@pytest.mark.parametrize(
+    "small", [np.array([1, 2, 3, 4]), np.array([1, 2, 3, 4, 5, 6], np.int8)[::2]]
+)
+def test_an_array_of_another_kind_is_refused(small: Any) -> None:
+    """Its bytes would be taken for others."""
+    with pytest.raises(TypeError, match=r"tested\.function takes no such array"):
+        taken(looked_up, "nbh")(1, small, np.array([7, 5], np.int32))
