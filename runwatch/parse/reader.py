@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from runwatch.parse.trace import Trace
 
 _DIGITS = compiled(r"\d+")
+# Names of measurements that look like a word to watch for: `val_mean_absolute_error: 0.27`.
+_MEASURED = compiled(r"[a-z]_error['\"]?(?:: ?|=)-?[0ni]|\bcompleted step: 0")
 _REPEATED = compiled(r"(?<!\s)\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
 _GLUED = compiled(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
 _GLUED_APART = compiled(r"(?<=\d)\s{1,8}(?=\[[Rr]ank ?\d+\][ :])")  # ... with a blank between
@@ -282,7 +284,8 @@ class Reader:
         seen = self._watched.answers.get(masked)
         if seen is not None:
             return seen
-        return self._watched.keep(masked, self._watchwords.within(masked))
+        words = _MEASURED.sub("", masked)
+        return self._watched.keep(masked, self._watchwords.within(words))
 
 
 def _glued(text: str) -> re.Match[str] | None:

@@ -228,3 +228,21 @@ def test_an_event_that_tells_no_time_and_no_place_is_read_all_the_same(
     where = f'"time_ms": {told}, "metadata": {{"step": {step}}}'
     event = f'{{"key": "eval_accuracy", "value": 0.5, {where}}}'
     assert [(1, "eval_accuracy", 0.5)] == said(f":::MLLOG {event}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "noted"),
+    [
+        ("completed step: 5, seconds: 31.2, loss: 2.417", False),
+        ("step 5 loss: 0.4 - mean_absolute_error: 0.27 - val_mean_absolute_error: nan", False),
+        ('{"step": 5, "squared_error": 0.27}', False),
+        ("step 5 loss: 0.4, then error: 0 bytes written", True),
+        ("job completed after step: 5, loss: 2.4", True),
+        ("data_error: cannot read shard 17", True),
+    ],
+)
+def test_the_name_of_a_measurement_is_no_word_to_watch_for(line: str, noted: bool) -> None:
+    """Else every line of such a log would be looked at as one that tells of a failure."""
+    parser = Parser(watchwords={"error: ", "error", "completed"})
+    batch = parser.feed(Chunk(RUN, f"{line}\n".encode(), 0))
+    assert (len(batch.lines) > 0) == noted
