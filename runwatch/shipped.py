@@ -5,6 +5,7 @@ They are TOML, which takes longer to understand than a small log; what was under
 
 import marshal
 import os
+from contextlib import suppress
 from typing import Any
 
 from runwatch.kept import recall, remember
@@ -21,14 +22,15 @@ def text(path: str) -> str:
 def table(path: str) -> dict[str, Any]:
     """A TOML file of the package by its path in it, each time anew: `detect/checkpoint.toml`."""
     status = os.stat(os.path.join(_PACKAGE, path))
-    key = "table", path, status.st_size, status.st_mtime_ns
-    known = recall(key)
-    if known is None:
-        import tomli
+    key = "table", path, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    with suppress(ValueError, EOFError, TypeError):
+        found = marshal.loads(recall(key) or b"")  # noqa: S302 our own, as `kept` reads it
+        if isinstance(found, dict):
+            return found
+    import tomli
 
-        known = marshal.dumps(tomli.loads(text(path)))
-        remember(key, known)
-    found: dict[str, Any] = marshal.loads(known)  # noqa: S302 our own, as `kept` reads it
+    found = tomli.loads(text(path))
+    remember(key, marshal.dumps(found))
     return found
 
 

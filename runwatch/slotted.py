@@ -3,7 +3,8 @@
 `dataclass` writes six functions for each class and compiles them in each process anew, which for
 all our classes is longer than to read a small log. Only `__init__` need be written for each; here
 the other functions are the same ones for all. What is made is a dataclass to everybody, `replace`
-and `asdict` included. That `frozen` ones are not assigned to, the type checker sees.
+and `asdict` included. That `frozen` ones are not assigned to, the type checker sees; one that
+has its own `__eq__` wants its own `__hash__`, too.
 """
 
 from dataclasses import dataclass, field, fields

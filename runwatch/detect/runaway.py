@@ -10,6 +10,7 @@ from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.rolling import LEAST
 from runwatch.kernels.tracks import NOTHING
+from runwatch.plain import counted
 from runwatch.records import Batch
 
 KEPT = 40  # records of a segment that are looked at
@@ -73,7 +74,7 @@ class Detector:
         """Ran when a few losses were reported."""
         few = max((track["count"] for track in self._tracks.values()), default=0)
         ran = few >= _SEEN + SURE
-        return Check(self.name, ran, "" if ran else f"only {few} records report a loss")
+        return Check(self.name, ran, "" if ran else f"a loss in {counted(few, 'record')} only")
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
@@ -144,6 +145,8 @@ def _exploded(values: list[float]) -> int | None:
     if len(values) < SURE + 1:
         return None
     low = min(values[-SURE:])
+    if low <= ABSURD:
+        return None
     for begin in range(1, len(values) - SURE + 1):
         before = max(abs(value) for value in values[:begin])
         ran = min(values[begin:]) > DOUBLED * before
@@ -155,6 +158,8 @@ def _exploded(values: list[float]) -> int | None:
 def _lost(values: list[float]) -> tuple[int | None, bool]:
     """Where a loss jumped that had fallen before and stands above all that it was, and whether
     it has stayed there."""
+    if values[-1] <= max(values[:FELL]):
+        return None, False
     for begin in range(FELL, min(LEAST, len(values) - _SEEN) + 1):
         before, after = values[:begin], values[begin:]
         if min(after) <= max(before) or before[0] < max(before):

@@ -17,7 +17,7 @@ from runwatch.arrays import Flags, Floats, Ints
 from runwatch.column import Column
 from runwatch.detect.arrange import arranged
 from runwatch.detect.table import NO_RANK, Arrangement, Room
-from runwatch.kernels.run import SEGMENT, Kernel, Run
+from runwatch.kernels.run import SEGMENT, Kernel, Run, expect
 from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
 from runwatch.records import Batch
 
@@ -157,6 +157,7 @@ def run(
     """Let a kernel go over series; gives each event's code, slot, key and segment of the series
     where it happened, and its row of `groups.arrays`, of SEGMENT the first of the series. Metrics
     with one of the words of `unless` are passed by."""
+    expect(tracks, len(groups.arrays[0]))
     slots = [
         -1
         if unless and any(word in metric.lower() for word in unless)

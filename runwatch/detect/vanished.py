@@ -23,6 +23,7 @@ from runwatch.kernels.vanished import (
     follow,
     follow_losses,
 )
+from runwatch.plain import counted
 from runwatch.records import Batch
 
 COMPANIONS = ("lr", "grad_norm", "loss_scale")  # not the rate, which evaluation bars show too
@@ -184,7 +185,7 @@ def _told(key: str, gap: dict[str, Any], zero: bool) -> Finding:
         "loss_vanished",
         severity,
         place(key, gap["line"], gap["step"], gap["time"]),
-        f"{what} on {gap['count']} records{end.get(state, '')}",
+        f"{what} on {counted(gap['count'], 'record')}{end.get(state, '')}",
         state=state,
         last_line=gap["last_line"],
     )

@@ -88,19 +88,25 @@ def compiles(rows: int) -> bool:
     return (rows >= MANY or judging.is_kept) and judging.works()
 
 
+def expect(tracks: Tracks, rows: int) -> None:
+    """So many rows are coming: where compiled code will take them, records are laid out for it, and
+    best before new ones join."""
+    tracks.seen += rows
+    tracks.rows(compiled=tracks.compiled or compiles(tracks.seen))
+
+
 class Run:
     """One pass of a kernel over the series of a quantity; iterating gives what happened.
 
     `groups` has the rows of the series as `arrays` and as `lists`. Each event is the kernel's
     code, the index of the series and the row where it happened (not of SEGMENT); the record may be
-    changed before the next one is asked for.
+    changed before the next one is asked for. How many rows come must have been told (`expect`).
     """
 
     def __init__(
         self, kernel: Kernel, tracks: Tracks, groups: Any, slots: list[int], more: Any
     ) -> None:
-        tracks.seen += len(groups.arrays[0])
-        fast = tracks.compiled or compiles(tracks.seen)
+        fast = tracks.compiled
         states = tracks.rows(compiled=fast)
         self._at: Any = [0, 0]
         self._call: Callable[[], int]

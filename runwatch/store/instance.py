@@ -5,6 +5,7 @@ To make an instance takes 25 ms, and the first one 60; to attach a file and to l
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Callable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 THREADS = 4  # at most: what is written and looked up is little, and the cores belong to the run
 _making = threading.Lock()
+_attached: list[DuckDBPyConnection] = []  # one at most: those who open a history take turns
 
 
 class Opening(Protocol):
@@ -36,7 +38,7 @@ class Way:
     undone."""
 
     open: Opening
-    close: Callable[[DuckDBPyConnection], None]
+    close: Callable[[DuckDBPyConnection | None], None]
 
 
 def prepare(path: Path) -> None:
@@ -46,23 +48,34 @@ def prepare(path: Path) -> None:
         with suppress(Exception):  # whoever opens the history meets it again, and can tell of it
             _instance_for(path.resolve())
 
-    threading.Thread(target=make, name="duckdb", daemon=True).start()
+    thread = threading.Thread(target=make, name="duckdb", daemon=True)
+    thread.start()
+    atexit.register(thread.join)  # Python may not end while DuckDB is being made
 
 
 def _attach(path: Path, *, read_only: bool) -> DuckDBPyConnection:
+    _detach()  # what an interrupt left attached
     connection = _instance_for(path).cursor()
+    _attached.append(connection)
     quoted = str(path).replace("'", "''")
     how = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
     try:
         connection.execute(f"ATTACH '{quoted}' AS history ({how})")
         connection.execute("USE history")
     except BaseException:
-        _detach(connection)
+        _detach()
         raise
     return connection
 
 
-def _detach(connection: DuckDBPyConnection) -> None:
+def _detach(_: DuckDBPyConnection | None = None) -> None:
+    """Let go of whatever is attached, also where an interrupt came before it was known."""
+    while _attached:
+        _let_go(_attached[-1])
+        _attached.pop()
+
+
+def _let_go(connection: DuckDBPyConnection) -> None:
     from runwatch.store.engine import duckdb
 
     try:
@@ -70,8 +83,10 @@ def _detach(connection: DuckDBPyConnection) -> None:
             connection.rollback()
         connection.execute("USE memory")
         connection.execute("DETACH DATABASE IF EXISTS history")
-    except BaseException:
+    except duckdb.Error:  # as `close` says nothing: what is committed lies in the .wal
         _close()  # an instance that is out of order holds the file until it goes
+    except BaseException:
+        _close()
         raise
     finally:
         connection.close()
@@ -84,16 +99,16 @@ def _connect(path: Path, *, read_only: bool) -> DuckDBPyConnection:
 
 
 ATTACHED = Way(_attach, _detach)
-ALONE = Way(_connect, lambda connection: connection.close())
+ALONE = Way(_connect, lambda connection: connection.close() if connection else None)
 
 
 def _instance_for(path: Path) -> DuckDBPyConnection:
     with _making:
-        return _instance(path, os.getpid())
+        return _instance(path)
 
 
 @lru_cache(maxsize=1)
-def _instance(path: Path, _process: int) -> DuckDBPyConnection:
+def _instance(path: Path) -> DuckDBPyConnection:
     """What does not fit into memory goes where DuckDB puts it for this file."""
     from runwatch.store.engine import duckdb
 
@@ -107,3 +122,7 @@ def _instance(path: Path, _process: int) -> DuckDBPyConnection:
 def _close() -> None:
     with _making:
         _instance.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):  # a child has none of the threads that an instance waits for
+    os.register_at_fork(before=_close)

@@ -44,7 +44,12 @@ ONE_AT_A_TIME = threading.Lock()
 
 # What DuckDB says when the file is in use: by another process (POSIX, Windows), or by another
 # thread of this one that opened it the other way.
-BUSY = ("could not set lock", "used by another process", "different configuration")
+BUSY = (
+    "could not set lock",
+    "used by another process",
+    "different configuration",
+    "unique file handle conflict",
+)
 
 
 @frozen
@@ -139,14 +144,15 @@ def _connected(
     path: Path, patience: Patience, tries: Iterator[bool], *, read_only: bool, how: Way = ATTACHED
 ) -> Iterator[DuckDBPyConnection]:
     with headers(path) as now:
-        connection, holder = _connect(path, tries, now, read_only=read_only, how=how)
-        if connection is None:
-            raise StoreError(
-                f"{path}: the history is in use by another process"
-                f"{f' (PID {holder})' if holder else ''}, for {patience.seconds:g} s already",
-                hint="wait for it to end, or name another file with --db",
-            )
+        connection = None
         try:
+            connection, holder = _connect(path, tries, now, read_only=read_only, how=how)
+            if connection is None:
+                raise StoreError(
+                    f"{path}: the history is in use by another process"
+                    f"{f' (PID {holder})' if holder else ''}, for {patience.seconds:g} s already",
+                    hint="wait for it to end, or name another file with --db",
+                )
             connection.execute(UTC)
             _check_version(connection, path)
             yield connection

@@ -94,7 +94,7 @@ print(*sys.modules, file=sys.stderr)
     loaded = set(done.stderr.split())
     assert "runwatch.pipeline" in loaded
     always = {
-        "llvmlite", "pandas", "pyarrow.compute", "numpy.ma", "numpy._typing", "asyncio", "tomli",
+        "llvmlite", "pandas", "pyarrow.compute", "numpy.ma", "numpy._typing", "asyncio",
         "_hashlib",
     }  # fmt: skip
     assert set() == {*heavy, *always} & loaded

@@ -1,6 +1,8 @@
 """The one DuckDB of a process lets go of every history that it had open."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from runwatch.errors import StoreError
 from runwatch.store import Store
 from runwatch.store.instance import ATTACHED
+from tests.conftest import ROOT
 from tests.store.stored_batches import batch, cursor
 
 
@@ -92,3 +95,56 @@ def test_it_is_made_ready_while_others_open_the_history(tmp_path: Path) -> None:
     for thread in threading.enumerate():
         if thread.name == "duckdb":
             thread.join()
+
+
+def test_a_disk_that_is_full_at_the_end_loses_nothing(tmp_path: Path) -> None:
+    """What was committed lies in the file beside it; to tidy up is for whoever comes next."""
+    code = f"""
+import resource, signal
+from pathlib import Path
+from runwatch.store import Store
+from tests.conftest import ROOT
+from tests.store.stored_batches import batch, cursor
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path = Path({str(tmp_path / "h.duckdb")!r})
+store = Store(path)
+store.flush("r", "a", [batch(1, 2)], {{"train.log": cursor(2)}}, {{}}, fresh=True)
+usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, usual[1]))
+store.flush("r", "a", [batch(3, 4)], {{"train.log": cursor(4)}}, {{}})
+resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+store.flush("r", "a", [batch(5, 6)], {{"train.log": cursor(6)}}, {{}})
+print(store.query("SELECT count(DISTINCT line) AS n FROM points").to_pylist()[0]["n"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("6\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are copied")
+def test_a_copy_of_the_process_has_an_instance_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "h.duckdb"
+    code = f"""
+import os
+import subprocess
+import sys
+from pathlib import Path
+from runwatch.store import Store
+store = Store(Path({str(path)!r}))
+store.flush("r", "a", (), {{}}, {{}}, fresh=True)
+child = os.fork()
+found = store.past("r") is not None
+if not child:
+    os._exit(0 if found else 1)
+print(os.waitpid(child, 0)[1])
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0\n", done.stderr
+
+
+def test_what_an_interrupt_left_attached_is_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "h.duckdb"
+    fill(Store(path))
+    ATTACHED.open(path, read_only=True)
+    fill(Store(path))
+    assert Store(path).past("r") is not None

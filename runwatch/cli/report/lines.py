@@ -229,7 +229,7 @@ def process(one: Process) -> str:
     """The process behind a run, in words."""
     if not one.pid:  # a job elsewhere
         return f"{clean(one.name)} is {one.state}"
-    workers = f", {one.workers} workers" if one.workers else ""
+    workers = f", {counted(one.workers, 'worker')}" if one.workers else ""
     state = "" if one.state == "running" else f", {one.state}"
     return f"Process found: PID {one.pid} ({clean(one.name)}{workers}{state})"
 

@@ -56,8 +56,8 @@ class Grammar(argparse.ArgumentParser):
 
 def names() -> list[str]:
     """The commands, by the files that they are."""
-    files = shipped.names("cli", ".py")
-    return [name.removesuffix(".py") for name in files if not name.startswith("_")]
+    found = (name.removesuffix(".py") for name in shipped.names("cli", ".py"))
+    return [name for name in found if name.isidentifier() and not name.startswith("_")]
 
 
 @cache

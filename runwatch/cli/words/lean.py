@@ -29,9 +29,11 @@ def _one_thread() -> Iterator[None]:
     name = "OPENBLAS_NUM_THREADS"
     told = name in os.environ
     os.environ.setdefault(name, "1")
-    yield
-    if not told:
-        del os.environ[name]
+    try:
+        yield
+    finally:
+        if not told:
+            del os.environ[name]
 
 
 @contextmanager
@@ -40,9 +42,11 @@ def _left_out(names: tuple[str, ...]) -> Iterator[None]:
     who asks afterwards is given the real one."""
     for name in names:
         sys.modules[name] = _Nothing(name)
-    yield
-    for name in names:
-        del sys.modules[name]
+    try:
+        yield
+    finally:
+        for name in names:
+            del sys.modules[name]
 
 
 class _Nothing(ModuleType):
