@@ -205,7 +205,8 @@ def _report(path: Path, found: list["Entry"], log: str | None) -> str:
             for trial in entry.trials
         ]
     bad = sum(not entry.good for entry in found)
-    lines.append(f"{path}: {len(found)} entries, {f'{bad} do not work' if bad else 'all work'}")
+    work = f"{bad} of them without success" if bad else "all right"
+    lines.append(f"{path}: {counted(len(found), 'pattern')}, {work}")
     return "\n".join(lines) + "\n"
 
 
