@@ -60,9 +60,7 @@ def counted(
 
 
 @_kernel("hii")
-def placed(
-    codes: Any, free: Any, order: Any,
-) -> int:  # fmt: skip
+def placed(codes: Any, free: Any, order: Any) -> int:
     """Put the number of every row where its series has the next place free."""
     for i in range(len(codes)):
         code = codes[i]
@@ -101,9 +99,7 @@ def spread(
 
 
 @_kernel("nnii")
-def scattered(
-    column: int, stride: int, places: Any, out: Any,
-) -> int:  # fmt: skip
+def scattered(column: int, stride: int, places: Any, out: Any) -> int:
     """Put every value, of eight bytes each, at its place; the column is told by its address."""
     for i in range(len(places)):
         out[places[i]] = whole_at(column + stride * i)
@@ -111,9 +107,7 @@ def scattered(
 
 
 @_kernel("hihi")
-def advanced(
-    quantity: Any, time: Any, segment: Any, rows: Any,
-) -> int:  # fmt: skip
+def advanced(quantity: Any, time: Any, segment: Any, rows: Any) -> int:
     """The rows of measurements whose time or segment is another than in the row before; how many
     they are."""
     count = 0

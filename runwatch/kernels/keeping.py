@@ -1,7 +1,7 @@
 """Under which name and where the machine code of the kernels is kept."""
 
-import fcntl
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +11,9 @@ from pathlib import Path
 
 from runwatch import __version__
 from runwatch.cache import folders, read, write
+
+if sys.platform != "win32":
+    import fcntl
 
 _HERE = Path(__file__).parent
 _PATIENCE = 120.0  # seconds: the other process may have been stopped
@@ -66,6 +69,8 @@ def _lock_file(name: str) -> int | None:
 
 
 def _is_locked(file: int) -> bool:
+    if sys.platform == "win32":
+        return True  # no such locks there: each compiles for itself
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

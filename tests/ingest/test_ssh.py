@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 
@@ -184,6 +185,15 @@ def with_program(folder: Path, name: str, script: str, **meant: str) -> Server:
     return Server(folder / "server", PATH=f"{programs}:{os.environ['PATH']}")
 
 
+def while_it_runs(server: Server, follow: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Start the server, do it, and end the server however that went."""
+    server.start()
+    try:
+        asyncio.run(follow())
+    finally:
+        server.kill()
+
+
 @pytest.mark.parametrize("truncated", [False, True])
 def test_a_copy_that_moves_on_while_it_is_looked_for_is_not_lost(
     tmp_path: Path, truncated: bool
@@ -215,11 +225,7 @@ def test_a_copy_that_moves_on_while_it_is_looked_for_is_not_lost(
             clock.now += 3
             await second.text("train.log", b"step 2\nstep 3\n")
 
-    server.start()
-    try:
-        asyncio.run(follow())
-    finally:
-        server.kill()
+    while_it_runs(server, follow)
 
 
 CUTS = """\
@@ -251,11 +257,7 @@ def test_a_log_that_is_written_no_more_is_read_to_its_end_after_a_broken_connect
             await reader.text("train.log", text)
             assert not mark.exists()
 
-    server.start()
-    try:
-        asyncio.run(follow())
-    finally:
-        server.kill()
+    while_it_runs(server, follow)
 
 
 STRANGE = """\
@@ -283,11 +285,7 @@ def test_a_host_that_answers_strangely_is_told_and_asked_again(tmp_path: Path) -
             await reader.text("train.log", b"step 1\n")
             assert reader.source.reach.ok
 
-    server.start()
-    try:
-        asyncio.run(follow())
-    finally:
-        server.kill()
+    while_it_runs(server, follow)
 
 
 def test_a_log_whose_own_file_is_gone_goes_on_with_what_was_written_since(

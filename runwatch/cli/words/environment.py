@@ -1,4 +1,4 @@
-"""What surrounds a command: where the history is kept, whether colour is welcome, what is loaded.
+"""What surrounds a command: where the history is kept, and whether colour is welcome.
 
 `--db FILE` wins over `RUNWATCH_HOME` (a folder), which wins over the user's data folder.
 """
