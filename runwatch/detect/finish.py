@@ -47,7 +47,9 @@ def _by_epochs(stream: Sightings) -> bool:
 def _last_epoch(stream: Sightings) -> bool:
     course = stream.progress
     epochs, epoch = course.epochs or stream.epochs or 0, course.epoch or 0
-    widest = course.widest if course.widest >= 0 else course.total or 1
+    widest = course.widest if course.widest >= 0 else course.total
+    if widest is None:  # nobody knows how many steps an epoch has
+        return epoch >= epochs
     return epoch >= epochs or (epoch >= epochs - 1 and course.top >= widest - 1)
 
 
