@@ -37,7 +37,8 @@ def _went_on(incident: Incident, stream: Sightings, streams: list[Sightings]) ->
     if course.points:
         since = course.advances - incident.last_at
         lasting = "final" in first.told or first.role == "observed"
-        enough = _GRACE if lasting else ENOUGH
+        # A thread's end takes nothing down: any step after it shows that.
+        enough = _GRACE if lasting else 1 if first.role == "thread" else ENOUGH
         return since >= enough or (since > 0 and _anew(first, stream))
     if not first.clock or first.role == "ending":
         return False

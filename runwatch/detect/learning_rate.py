@@ -1,4 +1,4 @@
-"""A learning rate that leaves any schedule: zero, negative, or suddenly much higher."""
+"""A learning rate that leaves any schedule: zero, negative, suddenly higher, rising again."""
 
 from typing import Any
 
@@ -6,7 +6,14 @@ from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, Groups, place, run
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
-from runwatch.kernels.learning_rate import FIELDS, JUMP, SCHEDULE, SETTLED, follow
+from runwatch.kernels.learning_rate import (
+    FIELDS,
+    JUMP,
+    SCHEDULE,
+    SETTLED,
+    climbs,
+    follow,
+)
 from runwatch.kernels.tracks import NOTHING, TAIL, Tracks
 from runwatch.records import Batch
 
@@ -19,12 +26,15 @@ class Detector:
 
     Sees: a rate that is negative or not finite (medium); exactly 0 on ten steps in a row, right
     after a rate that was not yet small (medium); and, from the twentieth record on, a rate three
-    times that of the record before, in the decay and within one segment (low). And a run that was
-    started again with a rate three times that of the same step before (low).
+    times that of the record before, within one segment: in the decay low, above three times the
+    highest rate until then medium. A rate that had decayed and rises for ten records or more, until
+    it falls again (low). And a run that was started again with a rate three times that of
+    the same step before (low).
 
     Matters: a resumed run whose scheduler was not restored trains at the wrong rate for days.
 
-    Misses: a wrong rate that changes smoothly. Warm-up, step decay, a decay that ends at 0 or is
+    Misses: a rate that decays smoothly and at a wrong pace, or a warm-up that does not end, as only
+    the run's configuration says what was meant. Warm-up, step decay, a decay that ends at 0 or is
     rounded to it, and cosine restarts (three jumps or more) are innocent.
 
     Tune: JUMP in kernels/learning_rate.py is the factor between two records, ZEROS how many
@@ -61,6 +71,9 @@ class Detector:
         for key, track in self._tracks.marked("jumps"):
             if track.jumps < SCHEDULE:
                 found += [_jumped(key, track, i) for i in range(track.jumps)]
+        for key, track in self._tracks.marked("climb"):
+            if climbs(track):
+                found.append(_climbing(key, track))
         return fold(found)
 
     def check(self) -> Check:
@@ -100,7 +113,19 @@ def _raised(key: str, one: dict[str, Any]) -> Finding:
 def _jumped(key: str, track: Any, i: int) -> Finding:
     at = place(key, track.jump_line[i], track.jump_step[i], track.jump_time[i])
     message = f"jumped from {track.jump_before[i]:.3g} to {track.jump_value[i]:.3g}"
-    return _told(at, Severity.LOW, message, at["line"])
+    if track.jump_above[i] <= JUMP:
+        return _told(at, Severity.LOW, message, at["line"])
+    message += f", {track.jump_above[i]:.0f} times the highest rate until then"
+    return _told(at, Severity.MEDIUM, message, at["line"])
+
+
+def _climbing(key: str, track: Any) -> Finding:
+    at = place(key, track.turn_line, track.turn_step, track.turn_time)
+    message = (
+        f"had decayed to {track.trough:.3g} and rises since, to {track.risen:.3g} in "
+        f"{track.climb} records: a decay does not, a cyclic schedule does"
+    )
+    return _told(at, Severity.LOW, message, track.turn_last_line)
 
 
 def _told(at: dict[str, Any], severity: Severity, message: str, last_line: int) -> Finding:

@@ -22,6 +22,7 @@ FEW = 3  # falls in a row that are enough below LOW
 EARLY = 50  # first steps, in which the scaler looks for its scale, however low
 FLOOR = 1.0  # but not down to this
 HELD = 20  # steps or records without another fall, after which it has found it
+GROWS = 1000  # where it cannot fall further, those after which a healthy one would have grown
 _SEGMENTS = 8  # whose first steps are remembered, the last ones
 TELLS = ("reducing to ", "reducing loss scale to ")  # how DeepSpeed and apex tell it
 
@@ -33,7 +34,8 @@ class Detector:
     reducing to 32"), that falls three times in a row to below 16, or five times in a row to a 32nd
     and below 4,096, after the first fifty steps; in these it must come down to 1 (high; critical at
     1 and below). Low and recovered once it has grown again, or the run has gone on for twenty steps
-    without another fall: then the scale was found, and nothing collapses.
+    without another fall: then the scale was found, and nothing collapses. At 1 it cannot fall
+    further, and a thousand steps must go by in which a healthy run's would grow.
 
     Matters: every fall is a skipped step; the printed loss does not move and looks fine until the
     scale is at its minimum and the program gives up.
@@ -111,7 +113,7 @@ class Detector:
 
     def _hold(self, track: dict[str, Any], steps: int) -> None:
         """So many steps came without another fall."""
-        if steps >= HELD:
+        if steps >= (HELD if track["fall"]["to"] > FLOOR else GROWS):
             _close(track, State.RECOVERED)
 
     def findings(self) -> list[Finding]:

@@ -25,6 +25,8 @@ _HARD = ("slurm_time_limit", "slurm_preemption", "node_failure", "k8s_evicted")
 # Incidents that say that something died and nothing of why.
 _UNSAID = ("process_crash", "python_exception")
 _DEATHS = ("sigkill_unknown", "segfault", "bus_error_shm", "host_oom")
+_UNWRITTEN = ("disk_full", "stale_nfs", "permission", "checkpoint_failure")
+_UNTOLD = 200  # advances between a checkpoint and the next one, which waits for it
 _BOX = 12  # lines of a launcher's box
 _BARE = ("spawn-process", "elastic-table", "elastic-failed", "traceback-cut")
 
@@ -56,14 +58,30 @@ def choose_root(episode: Episode) -> None:
             i for i in faults if i.first.kind == best.first.kind and _weight(i)[0] <= _TIER["echo"]
         ]
         best = min([best, *same], key=lambda i: key(i.first))
+        best = _in_background(best, episode)
     chosen = best or episode.ending
     if chosen is None:
         return
     # What others know of the root is written into a copy: more lines may choose another.
     episode.root = replace(chosen, first=replace(chosen.first))
     episode.pending = [i for i in episode.pending if i is not chosen]
+    episode.recovered = [i for i in episode.recovered if i is not chosen]
     if best:
         _explain(episode.root, episode)
+
+
+def _in_background(best: Incident, episode: Episode) -> Incident:
+    """What became of a checkpoint that a thread was writing is told when the next one is due."""
+    if best.first.kind != "checkpoint_failure":
+        return best
+    threads = [
+        i
+        for i in (*episode.pending, *episode.recovered)
+        if i.first.role == "thread" and i.first.kind in _UNWRITTEN
+        and i.first.stream == best.first.stream and 0 <= best.first.at - i.last_at <= _UNTOLD
+        and key(i.first) < key(best.first)
+    ]  # fmt: skip
+    return max(threads, key=lambda i: key(i.first), default=best)
 
 
 def _explain(root: Incident, episode: Episode) -> None:

@@ -37,8 +37,9 @@ _SOFT = 48
 _QUIET = ("closing", "phase")
 _PLAIN = (
     "stream", "rank", "clock", "began", "last_line", "world", "epochs", "several", "spawned",
-    "restarts",
+    "restarts", "relayed",
 )  # fmt: skip
+_VAGUE_KINDS = ("python_exception", "data_error")
 KEPT_RESTARTS = 4096
 NEAR = 8  # lines within which "saving checkpoint" still explains an exception
 
@@ -66,6 +67,7 @@ class Sightings:
     chains: dict[int, str] = field(default_factory=dict)
     spawned: tuple[int, int] | None = None  # line and rank of a child whose traceback follows
     restarts: list[int] = field(default_factory=list)  # advances when somebody started it again
+    relayed: int | None = None  # whose last exception stands for one of a loader's worker
 
     def feed(self, batch: Batch) -> None:
         """Take the next batch of this stream."""
@@ -86,7 +88,7 @@ class Sightings:
         rank = self.tables.rank_inside(note.line) if rank is None else rank
         found = None if self.reader.is_source(note, rank) else catalog().match(note.raw, note.text)
         if found and found[0].role == "thread":
-            self.reader.announce()
+            self.reader.announce(ignored="ignored" in note.text)
         caught = self.reader.feed(note, rank)
         if caught and caught.framed and not found:  # behind a prefix that is not known
             found = catalog().match(f"{caught.type}: {caught.message}")
@@ -126,7 +128,7 @@ class Sightings:
         kind, role, name = "", "", ""
         if signature and not (signature.role in _QUIET and caught):
             kind, role, name = signature.kind, signature.role, signature.name
-        if role in ("noise", "thread"):
+        if role in ("noise", "thread") or (caught and caught.ignored):
             return None
         vague = signature and signature.weight <= _VAGUE and role in ("root", "generic")
         if caught and (vague or not name):
@@ -142,7 +144,7 @@ class Sightings:
             and not (caught and caught.framed)
         ):
             role = "generic"
-        if caught and caught.thread and role in ("root", "generic"):
+        if caught and caught.thread and role in ("root", "generic", "echo", "unconfirmed"):
             role = "thread"
         hit = Hit(self.stream, note.line, name, kind, role, note.raw[:KEPT_CHARACTERS])
         hit.at, hit.clock, hit.segment, hit.far = note.at, note.clock, note.segment, note.far
@@ -194,9 +196,10 @@ class Sightings:
         """Of a chain of exceptions the first counts, unless only a later one says what it is."""
         writer = -1 if hit.rank is None else hit.rank
         earlier = self.incidents.kept.get(self.chains.get(writer, ""), [])[-1:]
-        if caught and caught.chained and earlier and hit.role in ("root", "generic", "unconfirmed"):
+        follows = caught and (caught.chained or self.relayed == writer)
+        if follows and earlier and hit.role in ("root", "generic", "unconfirmed"):
             first = earlier[0].first
-            if first.kind == "python_exception" and hit.kind != "python_exception":
+            if first.kind in (vague := self._vague_kinds(writer)) and hit.kind not in vague:
                 earlier[0].chained = True
             elif (first.kind, hit.kind) == ("network", "tracker_kills_training"):
                 first.kind, hit.role = hit.kind, "follow-on"
@@ -205,6 +208,12 @@ class Sightings:
         self.incidents.add(hit)
         if caught and not caught.chained and len(self.chains) < 4096:
             self.chains[writer] = f"{hit.signature}\0{hit.kind}"
+        if caught and caught.framed:
+            self.relayed = writer if caught.relayed else None
+
+    def _vague_kinds(self, writer: int) -> tuple[str, ...]:
+        """The kinds that say little of an exception; of one that was relayed, what it is about."""
+        return _VAGUE_KINDS if self.relayed == writer else _VAGUE_KINDS[:1]
 
     def state(self) -> dict[str, Any]:
         """All of it as plain JSON values."""

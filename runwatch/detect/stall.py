@@ -27,8 +27,8 @@ FAR = 50.0  # which is so many times the longest of them
 HOUR = 3600.0  # and at least this
 # What programs say to show that they live: no progress, but the time goes on.
 SIGNS = (
-    "pulse", "heartbeat", "still alive", "is alive", "keepalive", "keep-alive", "still running",
-    "still waiting", "waiting for",
+    "pulse", "heartbeat", "alive", "keepalive", "keep-alive", "still running", "still waiting",
+    "waiting for",
 )  # fmt: skip
 
 

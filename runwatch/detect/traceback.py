@@ -54,6 +54,7 @@ _ANNOUNCED = 3  # lines of note between "Exception in thread" and its traceback
 _OPEN_LINES = 400  # a traceback that has said nothing for so many lines of note is over
 _KEPT_WRITERS = 4096
 _LEAD = 120  # characters that a prefix may have
+_RELAYED = " in DataLoader worker"  # "Caught OSError in DataLoader worker process 3."
 
 
 @mutable
@@ -70,6 +71,7 @@ class Open:
     framed_at: int = -1
     contexts: list[str] = field(default_factory=list)
     thread: bool = False
+    ignored: bool = False
     closed: bool = False
     chained: bool = False
     clock: int = 0
@@ -90,6 +92,12 @@ class Caught:
     thread: bool
     chained: bool
     frame: str = ""
+    ignored: bool = False  # the interpreter says that it goes on without it
+
+    @property
+    def relayed(self) -> bool:
+        """Whether it stands for another one, whose traceback follows."""
+        return _RELAYED in self.message
 
     @property
     def name(self) -> str:
@@ -104,10 +112,11 @@ class Reader:
     writers: dict[int, Open] = field(default_factory=dict)
     rows: int = 0
     thread: int = -1000  # the row at which a thread's traceback was announced
+    ignored: bool = False  # and whether it is of an exception that was ignored
 
-    def announce(self) -> None:
+    def announce(self, *, ignored: bool) -> None:
         """The next traceback is of a thread, or of an exception that was ignored."""
-        self.thread = self.rows
+        self.thread, self.ignored = self.rows, ignored
 
     def is_source(self, note: Note, rank: int | None) -> bool:
         """Whether the line is program text, to be asked before `feed` takes it."""
@@ -144,7 +153,8 @@ class Reader:
             return None
         caught = _exception(body.strip(), tb)
         if caught and not caught.framed and self.rows - self.thread <= 2:
-            caught = replace(caught, thread=True)  # an ignored one may come without its frames
+            # An ignored one may come without its frames.
+            caught = replace(caught, thread=True, ignored=self.ignored)
         if caught and tb:
             tb.closed, tb.seen, tb.chained = True, self.rows, False
         elif tb and not tb.closed:
@@ -156,7 +166,9 @@ class Reader:
         new = Open(note.line, note.raw[:KEPT_CHARACTERS], note.at, self.rows, chained=chained)
         new.clock, new.segment = note.clock, note.segment
         new.rank = None if writer < 0 else writer
-        new.thread = self.rows - self.thread <= _ANNOUNCED or bool(chained and old and old.thread)
+        announced = self.rows - self.thread <= _ANNOUNCED
+        new.thread = announced or bool(chained and old and old.thread)
+        new.ignored = self.ignored if announced else bool(chained and old and old.ignored)
         if old and not old.closed and not old.frames:
             new.header, new.raw = old.header, old.raw
         if len(self.writers) < _KEPT_WRITERS or writer in self.writers:
@@ -178,13 +190,14 @@ class Reader:
     def state(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
         writers = [[key, asdict(tb)] for key, tb in self.writers.items()]
-        return {"writers": writers, "rows": self.rows, "thread": self.thread}
+        plain = {"rows": self.rows, "thread": self.thread, "ignored": self.ignored}
+        return {"writers": writers, **plain}
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> "Reader":
         """What `state` gave, as it was."""
         writers = {key: Open(**tb) for key, tb in state["writers"]}
-        return cls(writers, state["rows"], state["thread"])
+        return cls(writers, state["rows"], state["thread"], state["ignored"])
 
 
 def _place_of(frame: re.Match[str]) -> str:
@@ -208,9 +221,10 @@ def _exception(body: str, tb: Open | None) -> Caught | None:
         return None
     if tb is not None and framed and (_NAMED.search(last) or ("." in name and ":" in body)):
         contexts = tuple(tb.contexts)
-        if " in DataLoader worker" in message:
+        if _RELAYED in message:
             contexts += ("data",)
-        return Caught(name, message, contexts, tb.user, True, tb.thread, tb.chained, tb.frame)
+        end = Caught(name, message, contexts, tb.user, True, tb.thread, tb.chained, tb.frame)
+        return replace(end, ignored=True) if tb.ignored else end
     if framed or not plain or not (message or "." in name):
         return None
     return Caught(name, message, (), "", False, False, bool(tb and tb.chained))

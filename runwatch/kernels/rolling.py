@@ -32,6 +32,9 @@ MEMORY = 10_000  # values over which the usual spread is averaged
 QUARTILES = 1.349  # spreads between the quartiles of even noise (Gaussian)
 TWENTIETH = 1.645  # spreads from the median to what a twentieth is above
 APART = 1.253  # spreads by a mean distance (Gaussian)
+SLOPED = 3  # blocks from which a window may be called falling
+STEEP = 4.0  # spreads, by which it must have fallen
+BENDS = 1.954  # spreads by a mean second difference (Gaussian: sqrt(6) times sqrt(2 / pi))
 TOP = 1.83  # spreads from the median to the largest of BLOCK values, typically
 
 WINDOW = (
@@ -87,11 +90,45 @@ def usual(s: Any) -> tuple[float, float, float, float, float]:
 
 
 def level(s: Any) -> tuple[float, float]:
-    """Median and spread of the window; the spread is wider while little is known."""
+    """Median and spread of the window; the spread is wider while little is known.
+
+    Where the window falls, its newest block is the median and what lies off the slope the noise:
+    else a loss that is still learning much would have to lose all of it before that shows."""
     low, median, high, tail, apart = usual(s)
     floor = FLOOR * abs(median) + TINY
     within = max((high - low) / QUARTILES, (tail - median) / TWENTIETH)
+    blocks = min(s.blocks, BLOCKS)
+    if blocks >= SLOPED:
+        fallen = nth(s, blocks) - nth(s, 1)
+        if fallen > STEEP * max(within, floor):
+            off = off_slope(s, blocks)
+            if fallen > STEEP * off:
+                median, apart, within = nth(s, 1), off, newest(s)
     return median, max(sqrt(within * within + apart * apart), floor) * (1.0 + 10.0 / s.n)
+
+
+def nth(s: Any, back: int) -> float:
+    """The median of the n-th block from the end."""
+    return float(s.medians[(s.blocks - back) % BLOCKS])
+
+
+def newest(s: Any) -> float:
+    """The spread within the newest blocks: those before fell more, and that is no noise."""
+    spread = 0.0
+    for back in range(1, SLOPED + 1):
+        k = (s.blocks - back) % BLOCKS
+        above = (s.tops[k] - s.medians[k]) / TOP
+        spread += max((s.highs[k] - s.lows[k]) / QUARTILES, above)
+    return spread / SLOPED
+
+
+def off_slope(s: Any, blocks: int) -> float:
+    """The noise of the blocks' medians about a slope: by how much each bends away from the line
+    through its neighbours."""
+    bent = 0.0
+    for back in range(2, blocks):
+        bent += abs(nth(s, back - 1) - 2.0 * nth(s, back) + nth(s, back + 1))
+    return bent / (BENDS * (blocks - 2))
 
 
 def forget(s: Any) -> None:

@@ -1,7 +1,7 @@
 """Each numeric detector fires where it should and stays silent where it must."""
 
 from dataclasses import replace
-from math import log
+from math import exp, log
 
 import pytest
 
@@ -29,6 +29,14 @@ def calm(count: int, level: float = 2.0, drift: float = 0.0) -> list[float]:
 def falling(count: int) -> list[float]:
     """A loss that falls from 10 to 2 in its first two hundred steps."""
     return [x + 8.0 * 0.98**i for i, x in enumerate(calm(count))]
+
+
+def slope(count: int, start: int = 0, above: float = 0.0) -> list[float]:
+    """A loss that falls from 10.5 to 2.6, by half in some eighty steps, and may lie above that."""
+    return [
+        2.6 + 7.9 * exp(-(start + i) / 120) + above + 0.03 * noise
+        for i, noise in enumerate(calm(count, level=0.0))
+    ]
 
 
 FALLEN = [6.91, 5.80, 5.21, 4.83, 4.61, 4.42, 4.31, 4.22, 4.14]
@@ -225,6 +233,19 @@ FIRES = {
             losses([*calm(300, level=-5.0), *calm(60, level=-4.0)]),
             [("loss_spike_unresolved", "medium", "open", 301)],
         ),
+        # Where the loss still falls steeply, its slope is not noise.
+        (
+            losses([*slope(300), *slope(100, start=300, above=3.0)]),
+            [("diverged", "high", "open", 301)],
+        ),
+        (
+            losses([*slope(200), *slope(20, start=200, above=0.8)]),
+            [("loss_spike_unresolved", "low", "open", 201)],
+        ),
+        (
+            losses([*slope(80), *[4.6 * 1.25**i for i in range(40)]]),
+            [("diverged", "critical", "open", 84)],
+        ),
     ],
     "runaway": [
         (losses([2.2, 2.1, 2.05, 19.0, 2200.0, 8e6, 9e10]), [("diverged", "high", "open", 4)]),
@@ -295,6 +316,10 @@ FIRES = {
             each("loss_scale", [512.0] * 100 + [512.0 / 2**i for i in range(1, 7)] + [8.0] * 30),
             [("loss_scale_collapse", "low", "recovered", 105)],
         ),
+        (
+            each("loss_scale", [512.0] * 100 + [512.0 / 2**i for i in range(1, 10)] + [1.0] * 30),
+            [("loss_scale_collapse", "critical", "open", 105)],
+        ),
     ],
     "throughput": [
         (
@@ -342,6 +367,14 @@ FIRES = {
             [("lr_schedule", "low", "open", 41)],
         ),
         (restarted(95, 1e-3), [("lr_schedule", "low", "open", 101)]),
+        (
+            each("lr", [1e-3 * 0.99**i for i in range(40)] + [1e-2 * 0.99**i for i in range(9)]),
+            [("lr_schedule", "medium", "open", 41)],
+        ),
+        (
+            each("lr", [1e-3 * 0.99**i for i in range(40)] + [7e-4 * 1.02**i for i in range(30)]),
+            [("lr_schedule", "low", "open", 41)],
+        ),
     ],
     "straggler": [(ranks(1.5), [("straggler", "medium", "open", 6)])],
 }
@@ -518,6 +551,10 @@ SILENT = {
         "a restart whose schedule went on": restarted(95, 1e-3 * 0.95**94),
         "a restart that warms up again": restarted(95, 1e-6),
         "a restart from the first step": restarted(1, 1e-3),
+        "cycles that rise as they fall": each(
+            "lr", [1e-3 * (1.1 - abs((i % 80) - 40) / 40) for i in range(400)]
+        ),
+        "a stage that begins at ten times the rate": each("lr", [1e-4] * 40 + [2e-4] * 40),
         "rounded to zero": each("lr", [round(1e-3 * 0.9**i, 6) for i in range(150)]),
     },
     "straggler": {
