@@ -9,7 +9,7 @@ import numpy as np
 # An operation of a template is a text and what stands behind it. Its row is (operation, first block
 # of the text, its length, a, b, c). A block says for each of `RUN` bytes the least that it may be,
 # and how far above that.
-NOTHING, NUMBER, STAMP, BLANKS, UNTIL, GIVEN, WHOLE = range(7)
+NOTHING, NUMBER, STAMP, BLANKS, UNTIL, GIVEN, WHOLE, SAME = range(8)
 OP_WIDTH = 6
 RUN = 32  # bytes that are looked at together
 

@@ -35,6 +35,7 @@ from runwatch.kernels.layout import (
     OPS,
     OPS_END,
     RUN,
+    SAME,
     SIBLING,
     STAGED_WIDTH,
     STAMP,
@@ -46,6 +47,7 @@ from runwatch.kernels.layout import (
 from runwatch.kernels.memory import (
     byte_at,
     differs_at,
+    double_at,
     ends_at,
     put_double,
     put_whole,
@@ -157,6 +159,14 @@ def fitted(at, row, ops, blocks, values):
             if count == 0 or count == 8:
                 return np.int64(0)
             put_double(values + 8 * whole_at(op + 24), np.float64(digit_value(word, count)))
+            at += count
+        elif kind == SAME:
+            word = word_at(at)
+            count = digit_count(word)
+            if count == 0 or count == 8:
+                return np.int64(0)
+            if np.float64(digit_value(word, count)) != double_at(values + 8 * whole_at(op + 24)):
+                return np.int64(0)
             at += count
         elif kind == GIVEN:
             put_whole(values + 8 * whole_at(op + 24), whole_at(op + 32))

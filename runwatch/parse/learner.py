@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 _LONGEST = 8192  # bytes of a line whose numbers are changed
 _MAX_TEMPLATES = 1 << 14
 _MAX_EXACT = 1 << 15
+_EAGER = _MAX_EXACT // 2  # lines that are kept when they are seen first
 _MAX_BYTES = 1 << 23  # of lines that are kept as they are
 _MAX_SEEN = 1 << 16
 _MAX_NAMES = 512  # kinds, or keys, whose state is kept for each writer
 _VARIANTS = 24  # templates of one form: for digits of other widths, in other contexts
-_TWICE = 2
+# Lines of one form after which it pays to learn it, which costs several reads: one that reports is
+# sure to come again.
+_REPORTING, _SILENT = 2, 3
 _TRIES = 48  # lines of one form that are looked at
 
 
@@ -53,8 +56,9 @@ class Learner:
         if len(self._seen) >= _MAX_SEEN:
             self._seen.clear()
         self._seen[form] = count
+        reports = trace.taken and trace.taken[0][0].points
         if (
-            _TWICE <= count <= _TRIES
+            (_REPORTING if reports else _SILENT) <= count <= _TRIES
             and len(line) <= _LONGEST
             and self._general < _MAX_TEMPLATES
             and len(known := self._learned.setdefault(form, [])) < _VARIANTS
@@ -69,6 +73,8 @@ class Learner:
                 self._general += 1
                 self._program.add(template, self._program.forms, form, self._host.ledger.numbers)
                 return True
+        if len(self._kept) < _EAGER and 2 * self._bytes < _MAX_BYTES:
+            return self._keep(line, int(native.exact_at(start, end)), trace)
         return False
 
     def _keep(self, line: bytes, exact: int, trace: Trace) -> bool:

@@ -1,5 +1,7 @@
 """What was found out of texts, remembered within bounds."""
 
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from typing import Generic, TypeVar
 
 from runwatch.digest import blake2b
@@ -24,6 +26,26 @@ class Memo(Generic[V]):
             self._characters = len(text)
         self.answers[text] = answer
         return answer
+
+
+def remembering(answers: int, longest: int) -> Callable[[Callable[[str], V]], Callable[[str], V]]:
+    """A function of a text that remembers its last answers, those for texts of so many characters
+    at most."""
+
+    def remembers(answer: Callable[[str], V]) -> Callable[[str], V]:
+        remembered = lru_cache(answers)(answer)
+
+        @wraps(answer)
+        def ask(text: str) -> V:
+            return remembered(text) if len(text) <= longest else answer(text)
+
+        return ask
+
+    return remembers
+
+
+lately = remembering(4, 1 << 13)  # a line from which something is learned is asked about again
+often = remembering(1 << 12, 64)  # what stands between the numbers of many a line
 
 
 def shortened(text: str) -> str:

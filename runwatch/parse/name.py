@@ -1,5 +1,6 @@
 """Names: what the text in front of a number calls it, cut free of all that is not the name."""
 
+from runwatch.parse.memo import often
 from runwatch.parse.number import NAN_MARK
 from runwatch.pattern import compiled
 
@@ -97,6 +98,7 @@ def _tidy(name: str) -> str:
     return name
 
 
+@often
 def count(text: str) -> int:
     """The words of a text. One `mode=train` is no prose; many of them are a dump of arguments. What
     names a time is none either."""

@@ -7,6 +7,7 @@ kinds between them are the line's *shape*: two lines of one shape mean the same,
 
 from typing import NamedTuple
 
+from runwatch.parse.memo import lately
 from runwatch.pattern import compiled
 
 NUMBER = (
@@ -49,31 +50,28 @@ _COUNTED = r"(?<=[Ee]poch #)|(?<=[Ii]ter #)|(?<=[Ss]tep #)|(?<=[Ii]teration #)|(
 TOKEN = compiled(
     rf"(?=[-+.\dFIMNSTWcghimntx])(?<![\w.@])(?:(?<!#)|{_COUNTED}){_HYPHENATED}{_RANGED}(?:({OPAQUE})|({NUMBER})|((?i:{NOT_FINITE})))"
 )
+_DIGIT = compiled(r"\d")
 OPAQUE_MARK, NUMBER_MARK, NAN_MARK = "\x02", "\x01", "\x03"
 
 
 class Tokens(NamedTuple):
-    """A line split: `literals` has one more element than `marks` and `values`."""
+    """A line split: `literals` has one more element than `marks` and `values`. Nobody changes
+    them. `shape` is the literals with a mark for each token between them."""
 
     literals: list[str]
     marks: str
     values: list[str]
-
-    @property
-    def shape(self) -> str:
-        """The literals with a mark for each token between them."""
-        out = [self.literals[0]]
-        for mark, literal in zip(self.marks, self.literals[1:], strict=True):
-            out += (mark, literal)
-        return "".join(out)
+    shape: str
 
 
+@lately
 def split(text: str) -> Tokens:
     """Split a line into literals and tokens."""
-    parts = TOKEN.split(text)
+    parts = TOKEN.split(text) if _is_numeric(text) else [text]
     if len(parts) == 1:
-        return Tokens(parts, "", [])
+        return Tokens(parts, "", [], text)
     marks, values = [], []
+    drawn = parts[::2]  # each second one of them is a number or None
     for index in range(1, len(parts), 4):
         opaque, number, _ = parts[index : index + 3]
         if opaque is not None:
@@ -85,7 +83,16 @@ def split(text: str) -> Tokens:
         else:
             marks.append(NAN_MARK)
             values.append(parts[index + 2])
-    return Tokens(parts[::4], "".join(marks), values)
+    drawn[1::2] = marks
+    return Tokens(parts[::4], "".join(marks), values, "".join(drawn))
+
+
+def _is_numeric(text: str) -> bool:
+    """Whether there is something in a text that every token has."""
+    if _DIGIT.search(text):
+        return True
+    lower = text.lower()
+    return "nan" in lower or "inf" in lower
 
 
 def value_of(text: str) -> float:

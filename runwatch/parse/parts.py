@@ -17,6 +17,13 @@ class Slot:
     whole: bool = False
 
 
+@frozen
+class Same:
+    """The digits of a number that is also in a slot before, as a rank that is named twice."""
+
+    index: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
     """A stamp `YYYY-MM-DD hh:mm:ss.f` like this text; `offset` is its zone in microseconds."""
@@ -60,7 +67,7 @@ class Filling:
     """What a progress bar is drawn with, up to its end."""
 
 
-Part = Slot | Moment | Fixed | Blanks | Filling
+Part = Slot | Same | Moment | Fixed | Blanks | Filling
 
 
 @mutable
@@ -68,14 +75,14 @@ class Template:
     """The parts of a line in order, and by slot what the readable path makes of them.
 
     `values` has the slot of each point, None where its value is always the same; `places` that of
-    each of `Outcome.PLACES` that it names. `inside`, `code` and `head` are what must hold of its
+    each of `Outcome.places` that it names. `inside`, `code` and `head` are what must hold of its
     writer, None where it does not matter.
     """
 
     parts: list[Part]
     outcome: Outcome
     values: list[int | None]
-    places: dict[str, int] = field(default_factory=dict)
+    places: dict[int, int] = field(default_factory=dict)
     timed: bool = False
     opens: bool | None = None  # what it sets `Writer.open` to
     inside: bool | None = None

@@ -144,9 +144,20 @@ class Peeler:
         self._year = year
         self._times: dict[tuple[str, str], int | None] = {}
         self.misdated = False  # whether a stamp was no date after all, such as one of month 13
+        self._last = "", Prefix(None, None, None, "", 0), False
 
     def peel(self, text: str) -> Prefix:
         """Take the prefixes off a line."""
+        last, peeled, misdated = self._last
+        if text != last:
+            before, self.misdated = self.misdated, False
+            peeled, misdated = self._peeled(text), self.misdated
+            self._last = text, peeled, misdated
+            self.misdated |= before
+        self.misdated |= misdated
+        return peeled
+
+    def _peeled(self, text: str) -> Prefix:
         time = rank = level = None
         message, deep = text, 0
         for _, end, said, _ in self.steps(text):

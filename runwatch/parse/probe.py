@@ -53,6 +53,8 @@ class Probe(Reader):
         self.ledger = _Nowhere(host)
         self._timed = timed
         self._context = NOWHERE
+        self.message = ""  # of the last line, without its prefixes
+        self.widths: dict[tuple[bytes, bytes], bool] = {}  # what a lesson found out of prefixes
         self.writers = Writers(self._new)
         self._digits = _digits_of_names(host.knowledge.names)
 
@@ -64,6 +66,7 @@ class Probe(Reader):
         self._peeler.misdated = False
         trace = Trace()
         self.read_line(_ALONE, 1, line, trace)
+        self.message = trace.seen[-1][0].message if trace.seen else ""
         if (self._timed and self._peeler.misdated) or b"\r" in line[:-1]:
             return None  # another stamp in its place may be a date
         outcome = trace.outcome(timed=self._timed)
@@ -88,7 +91,7 @@ class Probe(Reader):
         said, (head, spans) = self._context, self._context.head
         return Writer(
             quiet=Quiet(code=_DEEP_IN_CODE if said.code else 0),
-            table=Table(list(head), list(spans)),
+            table=Table(head, spans),
             open=said.open,
         )
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from runwatch.arrays import Array, Bytes, Ints
 from runwatch.kernels import layout
-from runwatch.parse.parts import Blanks, Fixed, Moment, Part, Slot, Template
+from runwatch.parse.parts import Blanks, Fixed, Moment, Part, Same, Slot, Template
 from runwatch.parse.plan import Evidence
 from runwatch.parse.table import NO_HEAD, Head
 from runwatch.parse.trace import Outcome
@@ -120,7 +120,7 @@ class Program:
         and quantity."""
         said = template.outcome
         slots = {part.index for part in template.parts if isinstance(part, Slot)} - {None}
-        row = np.full(layout.WIDTH, -1, np.int64)
+        row = [-1] * layout.WIDTH
         row[layout.OPS] = self.ops.used
         row[layout.VALUES] = self._ops(template, len(slots), row)
         row[layout.OPS_END] = self.ops.used
@@ -133,28 +133,25 @@ class Program:
         row[layout.POINTS_END] = self.points.used
         self._meaning(template, row)
         first = index[key]
-        number = self.templates.used
+        number = row[layout.SIBLING] = self.templates.used
         if first is None:
             index[key] = number
         else:
-            after = self.templates.rows[first, layout.SIBLING]
+            row[layout.SIBLING] = int(self.templates.rows[first, layout.SIBLING])
             self.templates.rows[first, layout.SIBLING] = number
-            first = after
-        row[layout.SIBLING] = number if first is None else first
-        return self.templates.extend(row[np.newaxis])
+        return self.templates.add(*row)
 
     def number(self, table: dict[Any, int], word: Any) -> int:
         """The number of a kind, key or head, a new one where it is not known."""
         return table.setdefault(word, len(table))
 
-    def _ops(self, template: Template, slots: int, row: Ints) -> int:
+    def _ops(self, template: Template, slots: int, row: list[int]) -> int:
         """Lay the parts out; how many values they give."""
         said = template.outcome
         given: list[float] = []  # in the slots behind those of the parts
-        for column, name in zip(_PLACES, Outcome.PLACES, strict=True):
-            constant = getattr(said, name)
-            if name in template.places:
-                row[column] = template.places[name]
+        for i, (column, constant) in enumerate(zip(_PLACES, said.places, strict=True)):
+            if i in template.places:
+                row[column] = template.places[i]
             elif constant is not None:
                 row[column] = slots + len(given)
                 given.append(constant)
@@ -175,10 +172,10 @@ class Program:
             self.ops.add(layout.GIVEN, 0, 0, slot, int(np.float64(value).view(np.int64)), 0)
         return values
 
-    def _meaning(self, template: Template, row: Ints) -> None:
+    def _meaning(self, template: Template, row: list[int]) -> None:
         """What a template does besides, column by column."""
         said = template.outcome
-        placed = any(getattr(said, name) is not None for name in Outcome.PLACES[:4])
+        placed = said.places[:-1] != Outcome.NOWHERE[:-1]
         row[layout.TRAINING], row[layout.DEEP] = said.training, said.deep
         row[layout.NEAR], row[layout.BAR] = said.near, said.bar
         row[layout.OPEN] = -1 if template.opens is None else template.opens
@@ -210,6 +207,8 @@ class Program:
         if isinstance(part, Slot):
             kind = layout.WHOLE if part.whole else layout.NUMBER
             self.ops.add(kind, *text, beyond if part.index is None else part.index, 0, 0)
+        elif isinstance(part, Same):
+            self.ops.add(layout.SAME, *text, part.index, 0, 0)
         elif isinstance(part, Moment):
             place = moment << 8 | len(part.text)
             self.ops.add(layout.STAMP, *text, part.fraction, part.offset, place)
@@ -226,16 +225,14 @@ def _traits(said: Outcome) -> int:
 
 
 def _blocks(text: bytes, free: bytes) -> Bytes:
-    """Text as blocks: the least that each byte may be, and how far above."""
-    count = -(-len(text) // layout.RUN)
-    blocks = np.zeros((count, 2, layout.RUN), np.uint8)
-    least, room = blocks[:, 0], blocks[:, 1]
-    size = count * layout.RUN
-    least[:] = np.frombuffer(text.ljust(size, b"\0"), np.uint8).reshape(-1, layout.RUN)
-    # Behind the text anything may stand.
-    room[:] = np.frombuffer(free.translate(_ROOMS).ljust(size, b"\xff"), np.uint8).reshape(
-        -1, layout.RUN
-    )
+    """Text as blocks: the least that each byte may be, and how far above. Behind the text anything
+    may stand."""
     if 1 in free:
-        least[room == _ANY_DIGIT] = ord("0")
-    return blocks.reshape(-1, 2 * layout.RUN)
+        text = bytes(48 if any_digit else byte for byte, any_digit in zip(text, free, strict=True))
+    size = -(-len(text) // layout.RUN) * layout.RUN
+    least, room = text.ljust(size, b"\0"), free.translate(_ROOMS).ljust(size, b"\xff")
+    laid = b"".join(
+        least[at : at + layout.RUN] + room[at : at + layout.RUN]
+        for at in range(0, size, layout.RUN)
+    )
+    return np.frombuffer(laid, np.uint8).reshape(-1, 2 * layout.RUN)

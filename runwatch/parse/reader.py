@@ -22,7 +22,7 @@ from runwatch.parse.plan import SILENT, Evidence, Plan
 from runwatch.parse.prefix import Peeler, Prefix
 from runwatch.parse.record import NOTHING, Record, counts_plainly, fill
 from runwatch.parse.shape import understand
-from runwatch.parse.silence import Traits
+from runwatch.parse.silence import traits_of
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
 from runwatch.parse.writers import Writers
@@ -101,7 +101,7 @@ class Reader:
     ) -> None:  # fmt: skip
         """Peel one text, see what block it stands in, and read it; time and rank are those of what
         it lies in, for a text that does not say its own."""
-        if "ank" in text and (m := _glued(text)):
+        if ("[rank" in text or "[Rank" in text) and (m := _glued(text)):
             self._text(stream, line, text[: m.start()], time, depth, rank)
             text = text[m.end() :]
         peeled = self._peeler.peel(text)
@@ -121,7 +121,7 @@ class Reader:
         rank = self._rank(stream, peeled, message)
         said = Prefix(peeled.time or time, rank, peeled.level, message, peeled.deep)
         writer = self.writers.reading(stream.name, rank)
-        traits = Traits.of(message)
+        traits = traits_of(message)
         block = writer.quiet.see(traits)
         if self._trace is not None:
             self._trace.see(peeled, rank, message, traits, block, writer)

@@ -222,8 +222,7 @@ class Rows:
         place.bar_total, place.began = int(bar), bool(began)
         writer.quiet.code, writer.quiet.traceback = int(code), int(trace)
         if 0 < head < layout.OTHER_HEAD:
-            names, spans = list(self._program.heads)[int(head)]
-            writer.table.head, writer.table.spans = list(names), list(spans)
+            writer.table.head, writer.table.spans = list(self._program.heads)[int(head)]
         if int(segment) != place.segment:
             place.segment, place.marks = int(segment), {}
         if w >= len(self.marks) or not self._program.timed:
@@ -237,14 +236,13 @@ class Rows:
         """Room for every writer, kind and key."""
         writers = len(self.ranks)
         kinds, keys = len(self._program.kinds), len(self._program.keys)
-        rows = len(self.places) if writers < len(self.places) else 2 * writers
         width, gates = self.marks.shape[1], self.gates.shape[1]
+        if writers < len(self.places) and kinds <= width and keys <= gates:
+            return
+        rows = len(self.places) if writers < len(self.places) else 2 * writers
         wider = 2 * kinds if kinds > width else width
         doors = 2 * keys if keys > gates else gates
         marked, gated = min(rows, _MAX_CELLS // wider), min(rows, _MAX_CELLS // doors)
-        shapes = len(self.places), self.marks.shape[:2], self.gates.shape[:2]
-        if (rows, (marked, wider), (gated, doors)) == shapes:
-            return
         self.moved = True
         self.places = _enlarged(self.places, (rows, layout.P_WIDTH), math.nan)
         self.marks = _enlarged(self.marks, (marked, wider, 3), math.nan)

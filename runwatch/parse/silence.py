@@ -6,6 +6,7 @@ A `Quiet` follows one writer and knows what kind of block its lines stand in.
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from runwatch.parse.memo import lately
 from runwatch.pattern import compiled
 from runwatch.slotted import mutable
 
@@ -48,6 +49,9 @@ class Traits(NamedTuple):
     def plain(self) -> bool:
         """Whether it leaves a `Quiet` that is at rest as it is."""
         return not (self.starts or self.source)
+
+
+traits_of = lately(Traits.of)
 
 
 @mutable

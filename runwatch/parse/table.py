@@ -35,8 +35,8 @@ NO_HEAD: Head = (), ()
 class Table:
     """What one writer's table needs from the lines before: column names, a box's section."""
 
-    head: list[str] = field(default_factory=list)
-    spans: list[tuple[int, int]] = field(default_factory=list)
+    head: tuple[str, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
     section: str = ""
     boxed: list[list[Any]] = field(default_factory=list)  # [line, name, value, unit] of an open box
     above: list[str] = field(default_factory=list)  # the last drawn line of names, if names go on
@@ -49,15 +49,13 @@ class Table:
             head, self.above = _below(self.above, head), head
         if not any(_clue(name, names) for name in head):
             return False
-        self.head, self.spans = head, list(plan.spans)
+        self.head, self.spans = tuple(head), plan.spans
         return True
 
     @property
     def heading(self) -> Head:
-        """The names and where they stand, as a key; what was kept as JSON has lists."""
-        if not self.head and not self.spans:
-            return NO_HEAD
-        return tuple(self.head), tuple((start, end) for start, end in self.spans)
+        """The names and where they stand, as a key."""
+        return self.head, self.spans
 
     def row(self, plan: Plan, values: list[str], literals: list[str], names: Names) -> Record:
         """A line of bare values under the header, or nothing."""
@@ -162,12 +160,18 @@ class Table:
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""
         return {
-            "head": self.head,
-            "spans": self.spans,
+            "head": list(self.head),
+            "spans": list(self.spans),
             "section": self.section,
             "boxed": self.boxed,
             "above": self.above,
         }
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> "Table":
+        """A table that goes on from what `state` gave; what was kept as JSON has lists."""
+        spans = tuple((start, end) for start, end in state["spans"])
+        return cls(**{**state, "head": tuple(state["head"]), "spans": spans})
 
 
 def _below(above: list[str], head: list[str]) -> list[str]:

@@ -201,7 +201,7 @@ def _called(number: Number, before: str, previous: Number | None, cells: bool) -
     text = _WRAPPER.sub("", before)
     text = text[:-1] if text.endswith(" #") else text  # "Epoch #1"
     text = f"{text[:-1]} " if _DASHED.search(text) else text  # "Iter-100"
-    if m := _INDEX.search(text):
+    if text.rstrip().endswith("[") and (m := _INDEX.search(text)):
         number.name, number.joined_by = m.group(1), "["
         if text[m.end(1)] != "[":
             number.index = (0,)

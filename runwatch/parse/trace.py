@@ -29,6 +29,7 @@ class Outcome:
     """What the readable path makes of a line: the form of its points, their values, its place."""
 
     PLACES: ClassVar = ("step", "total_steps", "epoch", "total_epochs", "rank")
+    NOWHERE: ClassVar = (None,) * len(PLACES)
 
     form: tuple[tuple[str, str], ...] = ()  # (metric, unit)
     evidence: Evidence = Evidence.CLEAR  # of the points, before what stands beside them counts
@@ -46,11 +47,7 @@ class Outcome:
     tabular: bool = False  # whether a table's header may say what it means
     head: Head | None = None  # the header that it is itself
     values: tuple[float, ...] = ()
-    step: float | None = None
-    total_steps: float | None = None
-    epoch: float | None = None
-    total_epochs: float | None = None
-    rank: float | None = None
+    places: tuple[float | None, ...] = NOWHERE  # in the order of PLACES
     time: int | None = None
 
     @property
@@ -69,22 +66,30 @@ class Outcome:
     def same_but_open(self, other: "Outcome") -> bool:
         """Whether only what it makes of `Writer.open` differs."""
         alike = self.time == other.time and self._form() == other._form()
-        return alike and repr(self.outputs()) == repr(other.outputs())
+        return alike and _equal(self.outputs(), other.outputs())
 
     def same_but_time(self, other: "Outcome") -> bool:
         """Whether only the time differs."""
-        return self.same_form(other) and repr(self.outputs()) == repr(other.outputs())
+        return self.same_form(other) and _equal(self.outputs(), other.outputs())
 
-    def outputs(self) -> list[float | None]:
+    def outputs(self) -> tuple[float | None, ...]:
         """The values, then the places."""
-        return [*self.values, *(getattr(self, name) for name in self.PLACES)]
+        return self.values + self.places
 
     def _form(self) -> tuple[object, ...]:
         return (
             self.form, self.evidence, self.key, self.counts, self.training, self.bar, self.traits,
             self.traced, self.asked, self.continues, self.near, self.deep, self.tabular,
-            self.head, self.time is None, [x is None for x in self.outputs()],
+            self.head, self.time is None, [place is None for place in self.places],
         )  # fmt: skip
+
+
+def _equal(outputs: tuple[float | None, ...], others: tuple[float | None, ...]) -> bool:
+    """Whether all outputs are the same; nan is nan."""
+    return outputs == others or all(
+        one == other or (one != one and other != other)
+        for one, other in zip(outputs, others, strict=True)
+    )
 
 
 @mutable
@@ -127,7 +132,7 @@ class Trace:
         if not self.seen:
             return Outcome()
         prefixes = [said for said, _, _, _ in self.seen if said.deep]
-        named = prefixes[-1].rank if prefixes else None
+        rank = named = prefixes[-1].rank if prefixes else None
         if len(self.seen) > 1 and (
             self.continues
             or not all(traits.plain for _, _, traits, _ in self.seen)
@@ -139,23 +144,28 @@ class Trace:
             "traits": tuple(traits for _, _, traits, _ in self.seen),
             "traced": self.seen[-1][3] == "traceback",
             "continues": self.continues,
-            "rank": named,
             "deep": 0 if not prefixes else 1 if named is not None else 2,
             "tabular": self.tabular,
             "head": self.head,
         }
         if self.writer is not None and not self._is_listed():
             said |= {"near": self.writer.near, "open": self.writer.open}
+        places: tuple[float | None, ...] = Outcome.NOWHERE[:-1]
         if self.taken and not said["traced"]:
-            record = self.taken[0][0]
+            record, weighed, _ = self.taken[0]
             if record.rank is not None and named is not None and record.rank != named:
                 return None  # the prefix names one rank and a field another
             if record.rank is not None and self.continues:
                 return None  # it goes on with one writer's line and names another
-            said["rank"] = named if record.rank is None else record.rank
+            rank = named if record.rank is None else record.rank
             said["asked"] = record.rank is not None and named is None
             said |= self._taken(timed)
-        return Outcome(**said)
+            if not self._is_listed():
+                said |= {"bar": _bar(weighed), "training": weighed.training}
+                places = (
+                    weighed.step, weighed.total_steps, weighed.epoch, weighed.total_epochs
+                )  # fmt: skip
+        return Outcome(**said, places=(*places, rank))
 
     def _is_listed(self) -> bool:
         """Whether it was taken for a line of source, which leaves its writer as it was."""
@@ -163,7 +173,7 @@ class Trace:
         return self.seen[-1][3] == "code" and silent
 
     def _taken(self, timed: bool) -> dict[str, Any]:
-        """What the record of a line says."""
+        """What the points of a line say."""
         record, weighed, prefix = self.taken[0]
         evidence = record.evidence if weighed.evidence is Evidence.BESIDE else weighed.evidence
         said: dict[str, Any] = {}
@@ -182,16 +192,7 @@ class Trace:
             }
             if held:
                 said["near"] = int(counts)
-        if self._is_listed():
-            return said
-        return said | {
-            "bar": _bar(weighed),
-            "training": weighed.training,
-            "step": weighed.step,
-            "total_steps": weighed.total_steps,
-            "epoch": weighed.epoch,
-            "total_epochs": weighed.total_epochs,
-        }
+        return said
 
 
 def _bar(record: Record) -> int:

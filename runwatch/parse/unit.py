@@ -1,5 +1,6 @@
 """The suffix of a number: `ms`, `%`, `GiB`, `tokens/s`. It is kept as printed, never scaled by."""
 
+from runwatch.parse.memo import often
 from runwatch.pattern import compiled
 
 _RATE = (
@@ -36,6 +37,7 @@ def is_rate(text: str) -> bool:
     return _ONLY_RATE.fullmatch(text) is not None
 
 
+@often
 def take(text: str) -> tuple[str, str]:
     """The unit at the start of what follows a number, and the rest: `("ms", ", mfu ")`."""
     if not text:

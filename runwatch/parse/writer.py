@@ -90,7 +90,7 @@ class Writer:
     def restored(cls, state: dict[str, Any]) -> "Writer":
         """A writer that goes on from what `state` gave."""
         writer = cls(
-            Place(**state["place"]), Quiet(**state["quiet"]), Table(**state["table"]),
+            Place(**state["place"]), Quiet(**state["quiet"]), Table.restored(state["table"]),
             open=state["open"], near=state["near"],
         )  # fmt: skip
         writer.gate.restore(state["gate"])

@@ -68,6 +68,9 @@ LINE = st.one_of(
     st.builds("saving checkpoint at iteration {:>7} to /ckpt/iter_{:07}".format, STEP, STEP),
     st.builds("{} ERROR train: error {}".format, CLOCK, NUMBER),
     st.builds("[step={}/300]".format, STEP),
+    st.builds("{0}: GLOBAL_RANK: {0}, MEMBER: {1}/12".format, RANK, STEP),
+    st.builds("{0}: [rank{1}]:[W501 15:03:0{0}] step {2} loss: 2.{1}".format, RANK, RANK, STEP),
+    st.builds("[rank{0}]: rank={1} step={2} loss={3}".format, RANK, RANK, STEP, NUMBER),
     st.builds("    train/loss={}".format, NUMBER),
     st.builds(" 5%|#| {}/300 [00:01<00:20, 4.5it/s, loss={}]\r".format, STEP, NUMBER),
     st.sampled_from(["", "   ", "----", "Traceback (most recent call last):", "ValueError: x",
@@ -155,6 +158,31 @@ def test_forms_that_wait_for_a_proof_are_the_same(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gate, "_MAX_HELD", room)
         assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_rank_that_a_line_names_twice_is_replayed() -> None:
+    """One template does for all ranks; a line whose two ranks differ is another matter."""
+    lines = [
+        b"[rank%d]: step %d rank %d loss: 2.%03d\n" % (rank, step, rank, rank)
+        for step in range(4) for rank in range(300)
+    ]  # fmt: skip
+    assert len(read_by_code(b"".join(lines))[1]) < 20
+    lines[700] = b"[rank7]: step 2 rank 8 loss: 3.25\n"
+    data = b"".join(lines)
+    assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_number_that_might_be_a_time_is_replayed_in_its_width() -> None:
+    """At the head of a line ten digits may be a time in Unix seconds; three are not."""
+    data = b"".join(b"%3d: [rank%d]: step 3 loss: 2.5\n" % (r, r) for r in range(100, 400))
+    assert len(read_by_code(data)[1]) < 10
+    assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_line_that_comes_again_is_read_once() -> None:
+    """It is kept as it is when it is seen first."""
+    data = 3 * b"".join(b"loading part %s of the weights\n" % (b"ab" * i) for i in range(1, 200))
+    assert len(read_by_code(data)[1]) < 202
 
 
 def test_measurements_between_brackets_are_replayed() -> None:

@@ -1,0 +1,226 @@
+"""What the numbers of a line mean, learned by changing them and reading the line again.
+
+First all are changed at once, which settles most lines in two looks, else halves of them are. Where
+a number goes is told as `Roles`: for each output of the line's outcome whether it is that number.
+"""
+
+import re
+from collections.abc import Sequence
+
+from runwatch.parse import numeral
+from runwatch.parse.probe import Probe
+from runwatch.parse.trace import Context, Outcome
+from runwatch.pattern import compiled
+
+_DIGITS = compiled(rb"\d+")
+_PADDING = 2  # blanks in front of a number that may be padding
+_TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
+_WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"00417")
+_WIDER = b"520963"  # than any rank is that a kernel takes
+
+Roles = list[bool]
+Match = re.Match[bytes]
+
+
+class Lesson:
+    """One line whose numbers are changed; `base` is what comes of it as it is."""
+
+    def __init__(
+        self, line: bytes, probe: Probe, before: Context, base: Outcome, tokens: Sequence[Match]
+    ) -> None:
+        self.line, self.probe, self._before, self.base = line, probe, before, base
+        self.tokens = tokens
+        message = probe.message.encode()  # of the base, which was looked at last
+        self._front = len(line) - len(message) if line.endswith(message) else 0
+        self.numbers = [m for m in tokens if m.group(1) is None]
+        self._free = {
+            m.start(): m.group(2) is not None and numeral.is_free(line, m) for m in self.numbers
+        }
+        self._changed: dict[int, bytes] = {}  # to what, when it was seen where they go together
+        self.padded = [m for m in self.numbers if self._is_padded(m)]
+
+    # Many numbers at once
+
+    def roles(self, numbers: list[Match]) -> dict[int, tuple[Roles | None, bool]]:
+        """By where a number stands, where it goes and whether its width is free. They are changed
+        together; where that does not tell, those of each half are."""
+        if len(numbers) == 1:
+            return {numbers[0].start(): self._roles_alone(numbers[0])}
+        together = self._roles_together(numbers)
+        if together is not None:
+            return together
+        half = len(numbers) // 2
+        return self.roles(numbers[:half]) | self.roles(numbers[half:])
+
+    def _roles_together(self, numbers: list[Match]) -> dict[int, tuple[Roles | None, bool]] | None:
+        others = [self._other(m, i) for i, m in enumerate(numbers)]
+        if not numbers or (found := self._told_apart(numbers, others)) is None:
+            return None if numbers else {}
+        safe = [self._free[m.start()] for m in numbers]
+        if any(safe):
+            wider = [
+                numeral.wider(m.group(), i) if ok else others[i]
+                for i, (m, ok) in enumerate(zip(numbers, safe, strict=True))
+            ]
+            if self._told_apart(numbers, wider) != found:
+                return None
+        self._changed |= {m.start(): other for m, other in zip(numbers, others, strict=True)}
+        return {m.start(): (roles, ok) for m, roles, ok in zip(numbers, found, safe, strict=True)}
+
+    def _other(self, m: Match, index: int) -> bytes:
+        """What to put in the place of a number: of digits in a word, or in a clock, what would mean
+        something if any did."""
+        bound = m.group().isdigit() and not self._free[m.start()]
+        told = self._telling(m, False) if bound else []
+        if told and not numeral.alike(m, told[0]):
+            return told[0]
+        return numeral.other(m.group(), index)
+
+    def _told_apart(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
+        if any(map(numeral.alike, numbers, texts)):
+            return None
+        return self._roles_of(numbers, texts)
+
+    def look(self, changes: list[tuple[int, int, bytes]]) -> Outcome | None:
+        """The outcome of the line with other texts in it."""
+        pieces, at = [], 0
+        for start, end, text in changes:
+            pieces += [self.line[at:start], text]
+            at = end
+        return self.probe.look(b"".join([*pieces, self.line[at:]]), self._before)
+
+    # One of them
+
+    def _roles_alone(self, m: Match) -> tuple[Roles | None, bool]:
+        text = m.group()
+        other = numeral.other(text)
+        if numeral.alike(m, other) or (roles := self._role(m, other)) is None:
+            return None, False
+        return roles, self._free[m.start()] and self._role(m, numeral.wider(text)) == roles
+
+    def _role(self, m: Match, text: bytes) -> Roles | None:
+        found = self._roles_of([m], [text])
+        return None if found is None else found[0]
+
+    def _roles_of(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
+        """Into which outputs each number goes, by what others in their places change; None where
+        one changed to something else."""
+        seen = self.look([(m.start(), m.end(), t) for m, t in zip(numbers, texts, strict=True)])
+        return self._sorted_out(seen, texts)
+
+    def _sorted_out(self, seen: Outcome | None, texts: Sequence[bytes]) -> list[Roles] | None:
+        """Into which outputs each text goes by what came of the line with them."""
+        if seen is None or not seen.same_form(self.base) or seen.time != self.base.time:
+            return None
+        outputs = list(zip(self.base.outputs(), seen.outputs(), strict=True))
+        roles = [[False] * len(outputs) for _ in texts]
+        for position, (was, now) in enumerate(outputs):
+            if was == now or (was != was and now != now):
+                continue
+            sources = [i for i, text in enumerate(texts) if _is(now, float(text))]
+            if len(sources) != 1:
+                return None
+            roles[sources[0]][position] = True
+        return roles
+
+    def twins(self, known: dict[int, tuple[Roles | None, bool]]) -> dict[int, int]:
+        """Numbers that only mean something while they are the same, as a rank that a prefix and a
+        field name: where each stands and where the first of them does, whose roles are then
+        known."""
+        alike: dict[bytes, list[Match]] = {}
+        for m in self.numbers:
+            if known[m.start()][0] is None and m.group().isdigit():
+                alike.setdefault(m.group(), []).append(m)
+        found: dict[int, int] = {}
+        for text, (first, *others) in alike.items():
+            roles = self._roles_of_all((first, *others), numeral.other(text)) if others else None
+            if roles is None or not any(roles) or not all(
+                self._roles_of_all((first, *others), width) == roles for width in _widths(roles)
+            ):  # fmt: skip
+                continue
+            known[first.start()] = roles, False
+            found |= {m.start(): first.start() for m in (first, *others)}
+        return found
+
+    def _roles_of_all(self, numbers: Sequence[Match], text: bytes) -> Roles | None:
+        """Into which outputs a number goes that stands in several places."""
+        roles = self._sorted_out(self.look([(m.start(), m.end(), text) for m in numbers]), [text])
+        return None if roles is None else roles[0]
+
+    def is_idle(self, m: Match, free: bool) -> bool:
+        """Whether a number that means nothing means nothing whatever it is: the digit of a name may
+        make it a known one, and at the head of a line there may be a time."""
+        return all(self._means_nothing([(m, other)]) for other in self._telling(m, free))
+
+    def is_idle_in_its_width(self, m: Match) -> bool:
+        """Whether a number means nothing in its own width that would mean something in another, as
+        a time at the head of a line."""
+        text = m.group()
+        return text.isdigit() and len(text) < len(_TIMES[0]) and self.is_idle(m, False)
+
+    def all_idle(self, known: dict[int, tuple[Roles | None, bool]]) -> bool:
+        """Whether all numbers that mean nothing do so together, whatever they are."""
+        rounds: list[list[tuple[Match, bytes]]] = []
+        for m in self.numbers:
+            roles, free = known[m.start()]
+            if roles is None or any(roles):
+                continue
+            changed = self._changed.get(m.start())
+            for i, other in enumerate(
+                other for other in self._telling(m, free) if other != changed
+            ):
+                rounds[i:] = rounds[i:] or [[]]
+                rounds[i].append((m, other))
+        return all(map(self._means_nothing, rounds))
+
+    def _telling(self, m: Match, free: bool) -> list[bytes]:
+        """Others to put in the place of a number that would mean something if any did."""
+        before = self.line[max(0, m.start() - 64) : m.start()]
+        if free and not before.endswith(b"-"):
+            return [] if self.line[: m.start()].strip(b" [") else _TIMES
+        widths = (1, 2) if free else (len(m.group()),)  # "Rank-10"
+        return [text for width in widths for text in self.probe.digits(width, before)]
+
+    def _means_nothing(self, changed: list[tuple[Match, bytes]]) -> bool:
+        roles = self._roles_of([m for m, _ in changed], [other for _, other in changed])
+        return roles is not None and not any(map(any, roles))
+
+    def any_width(self, m: Match, roles: Roles) -> bool:
+        """Whether a number that stands where widths may matter is the same thing in all of them:
+        a rank in `[1,0]<stderr>:` is, a thousand is not."""
+        if not m.group().isdigit():
+            return False
+        before, behind = self.line[: m.start()], self.line[m.end() : self._front]
+        prefix = _DIGITS.sub(b"0", before), _DIGITS.sub(b"0", behind)
+        known = self.probe.widths.get(prefix) if m.end() <= self._front else None
+        if known is None:
+            known = all(
+                self._role(m, text) == roles for text in _widths(roles) if text != m.group()
+            )
+            if m.end() <= self._front:
+                self.probe.widths[prefix] = known
+        return known
+
+    def _is_padded(self, m: Match) -> bool:
+        return self.line[: m.start()].endswith(b" " * _PADDING)
+
+    def is_padding(self, numbers: list[Match]) -> bool:
+        """Whether the blanks in front of numbers are padding: any number of them means the same."""
+        ends = [(len(self.line[: m.start()].rstrip(b" ")), m.start()) for m in numbers]
+        changes = (
+            [(start, end, b" ") for start, end in ends],
+            [(start, end, b" " * (end - start + 1)) for start, end in ends],
+        )
+        return not numbers or all(
+            (seen := self.look(change)) is not None and seen.same(self.base) for change in changes
+        )
+
+
+def _widths(roles: Roles) -> tuple[bytes, ...]:
+    """Numbers of all widths that may stand where one with these roles does."""
+    return _WIDTHS if not any(roles[:-1]) else (*_WIDTHS, _WIDER)
+
+
+def _is(output: float | None, value: float) -> bool:
+    """Whether an output is a number, as it is or as a count."""
+    return output is not None and (output == value or (abs(value) < 2**62 and output == int(value)))
