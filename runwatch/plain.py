@@ -1,4 +1,4 @@
-"""Texts fit for a line of ours: what others wrote, and how many there are of something."""
+"""Texts fit for a line of ours: what others wrote, how many there are, and for how long."""
 
 
 def one_line(text: str) -> str:
@@ -9,3 +9,10 @@ def one_line(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 step`, `1,200 steps`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def lasting(seconds: float) -> str:
+    """`45 s`, `12 minutes`, `1.5 hours`: the unit changes at two minutes and an hour and a half."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -1,5 +1,7 @@
 """Memory that grows until there is none left."""
 
+from runwatch.plain import lasting
+
 NEAR = 0.9  # of all memory: below that nobody has to care yet
 RISE = 0.002  # of all memory that counts as one
 FALL = 0.05  # of all memory: so much less, and it was given back
@@ -30,7 +32,7 @@ class Growth:
         left = max(0.0, total - used) * (end - begin) / (high - low)
         return (
             f"{used:.4g} of {total:.4g} GB are used, {high - low:.2g} GB more in {len(rises) - 1} "
-            f"steps over {(end - begin) / 60:.0f} minutes: full in about {_lasting(left)}"
+            f"steps over {lasting(end - begin)}: full in about {lasting(left)}"
         )
 
     def state(self) -> list[list[float]]:
@@ -47,8 +49,3 @@ def _grows(rises: list[list[float]], now: float) -> bool:
         return False
     half = max(used for time, used in rises if time - begin <= (end - begin) / 2)
     return high - half >= SLACKENS * (half - low)
-
-
-def _lasting(seconds: float) -> str:
-    """In words."""
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

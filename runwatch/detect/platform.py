@@ -5,6 +5,7 @@ from typing import Any
 from runwatch.detect.fold import finding
 from runwatch.detect.note import Note, notes
 from runwatch.finding import Finding, Role, Severity, State
+from runwatch.plain import lasting
 from runwatch.records import Batch
 
 LONGEST = 2.0  # times the longest pause that turned out well
@@ -107,14 +108,13 @@ class Platform:
 
 
 def _told(kind: str, at: dict[str, Any], seconds: float, state: State) -> Finding:
-    lasted = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
     turned = "" if kind == "job_stalled" else " and no task changed its state"
     over = state is State.RECOVERED
     went_on = "then it went on" if over else "while it is said to be running"
     return finding(
         kind, Severity.LOW if over else Severity.HIGH, at,
-        f"nothing was logged{turned} for {lasted} after this line, {went_on}", state=state,
-        role=Role.SYMPTOM, confidence="medium",
+        f"nothing was logged{turned} for {lasting(seconds)} after this line, {went_on}",
+        state=state, role=Role.SYMPTOM, confidence="medium",
     )  # fmt: skip
 
 

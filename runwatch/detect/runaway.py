@@ -23,6 +23,8 @@ LEFT = 5.0  # usual changes from record to record, that it must have learned
 JUMPED = 10.0  # usual changes, by which it must have jumped
 DOUBTFUL = 0.25  # of the jump, and half of what it learned: enough to wait, not to stop
 STAYS = 5  # records that it must have stayed up
+FALLS = 0.25  # of the jump, by which it must have come down to be learning something new
+FEW = 3  # records that tell where it stands by now
 _SEEN = 3  # records up, after which a jump is told as one that is not over
 
 
@@ -31,8 +33,9 @@ class Detector:
 
     Sees: among the first forty records of a run a loss that stands at a thousand times all that it
     was before and above 100,000 (high); and, where it jumps among the first dozen, one that had
-    been falling and then stands above where the run began for five records (high; for three, or by
-    less, it is `loss_spike_unresolved`, medium). Low and recovered once it is back below where it
+    been falling and then stands above where the run began for five records (high; for three, by
+    less, or where it comes down from there as on a new task, it is `loss_spike_unresolved`,
+    medium). Low and recovered once it is back below where it
     began.
 
     Matters: many logs have a line for every hundred steps or every epoch. Their dozen records say
@@ -167,7 +170,8 @@ def _lost(values: list[float]) -> tuple[int | None, bool]:
         usual = median(abs(b - a) for a, b in pairwise(before))
         learned, jump = before[0] - min(before), after[0] - before[-1]
         if learned > LEFT * usual and jump > JUMPED * usual:
-            return begin, len(after) >= STAYS
+            falls = median(after[-FEW:]) < max(after) - FALLS * jump
+            return begin, len(after) >= STAYS and not falls
         doubtful = learned > 0.5 * LEFT * usual and jump > DOUBTFUL * JUMPED * usual
         if doubtful and len(after) >= STAYS:
             return begin, False

@@ -7,6 +7,7 @@ from runwatch.detect.fold import finding
 from runwatch.detect.series import Columns
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.kernels.tracks import NOTHING
+from runwatch.plain import lasting
 from runwatch.records import Batch
 
 FEW = 20  # gaps before this run's own pace is known
@@ -109,7 +110,6 @@ class Live:
 
 
 def _told(kind: str, at: dict[str, Any], seconds: float, state: State) -> Finding:
-    lasted = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
     went_on = ", then went on" if state is State.RECOVERED else " and counting"
     unknown = kind == "quiet" and state is State.OPEN
     severity = Severity.MEDIUM if unknown else Severity.HIGH
@@ -117,7 +117,7 @@ def _told(kind: str, at: dict[str, Any], seconds: float, state: State) -> Findin
         kind,
         Severity.LOW if state is State.RECOVERED else severity,
         at,
-        f"no progress for {lasted} after this line{went_on}"
+        f"no progress for {lasting(seconds)} after this line{went_on}"
         + ("; whether the run lives is not known" if unknown else ""),
         state=state,
         role=Role.SYMPTOM,

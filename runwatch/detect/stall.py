@@ -19,6 +19,7 @@ from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.run import compiles
 from runwatch.kernels.tracks import NOTHING
+from runwatch.plain import lasting
 from runwatch.records import Batch
 
 QUIET = 600.0  # seconds that are never a stall
@@ -261,13 +262,12 @@ def _too_long(track: dict[str, Any], silence: float) -> bool:
 
 
 def _told(pause: dict[str, Any], state: State, evaluating: bool = False) -> Finding:
-    minutes = pause["seconds"] / 60
     went_on = "then went on" if state is State.RECOVERED else "while other lines went on"
     return finding(
         "stalled_eval" if evaluating else "stalled",
         Severity.LOW if state is State.RECOVERED else Severity.MEDIUM,
         pause["at"],
-        f"no measurement for {minutes:.0f} minutes after this line, {went_on}",
+        f"no measurement for {lasting(pause['seconds'])} after this line, {went_on}",
         state=state,
         role=Role.SYMPTOM,
         confidence="medium",

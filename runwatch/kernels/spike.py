@@ -39,6 +39,7 @@ NOTABLE = 8.0  # spreads that a rise must reach to be told once it is over
 MARKED = 10.0  # spreads above which a rise that stays is more than a shift
 HUGE = 20.0  # spreads above which a rise by half of the level is no mere shift
 ENDURED = 60  # steps that such a rise must stay
+STEADY = 0.75  # of where a rise stood: below that it is coming down
 SETTLED = 300  # steps after which a shifted level is the new level
 START = 10  # first values, whose median is where the run began
 RECOVERED, SHIFTED = 2, 3  # a notable rise has ended; it stands in the record
@@ -60,6 +61,7 @@ FIELDS = (
     Field("start", 0.0, START),
     *numbers("rising", "count", "peak_at", "line", "after_n"),
     *numbers("level", "spread", "rise_usual", "began", "peak", "top", start=0.0),
+    *numbers("marked", "mark", start=0.0),
     Field("recent", 0.0, RECENT),
     Field("after_at", 0, TAIL),
     Field("after_value", 0.0, TAIL),
@@ -121,6 +123,8 @@ def rise(s: Any) -> None:
     s.top = s.level
     s.peak_at = 0
     s.after_n = 0
+    s.marked = s.level
+    s.mark = s.level
     look_back(s)
     calm_again(s)
 
@@ -137,6 +141,12 @@ def stands(s: Any) -> float:
     return middle(s.recent, min(s.count, RECENT))
 
 
+def falls(s: Any) -> bool:
+    """Whether a rise comes down, as a loss does that learns something new: by a quarter since it
+    was half as long, or up to a quarter as long."""
+    return bool(stands(s) - s.level < STEADY * (s.marked - s.level))
+
+
 def lost(s: Any) -> bool:
     """Whether more than half of all that the run had learned is gone."""
     learned = s.began - s.level
@@ -146,7 +156,7 @@ def lost(s: Any) -> bool:
 
 def diverged(s: Any) -> bool:
     """Whether a rise is a disaster: all is lost, or it stays far up for a tenth of the run."""
-    if s.count >= HOLD and lost(s):
+    if s.count >= HOLD and lost(s) and not falls(s):
         return True
     height = stands(s) - s.level
     stays = height > 0.5 * (s.peak - s.level)
@@ -158,6 +168,9 @@ def diverged(s: Any) -> bool:
 
 def goes_on(s: Any, at: int, value: float, line: int) -> int:
     """One more value of a rise: whether it is over, is the new level, or lasts."""
+    if s.count >= RECENT and (s.count & (s.count - 1)) == 0:
+        s.marked = s.mark
+        s.mark = stands(s)
     s.recent[s.count % RECENT] = value
     s.count += 1
     s.line = line

@@ -29,6 +29,12 @@ def test_the_answer_comes_first() -> None:
     assert "Steps completed:  830/5000 (17 %)" in lines
 
 
+def test_a_total_that_was_passed_is_no_total() -> None:
+    """An epoch's steps, or a number of another kind, are not what the run was to take."""
+    steps = {"first": 0, "last": 80, "total": 20}
+    assert "Steps completed:  80" in told(steps=steps).splitlines()
+
+
 def test_the_root_cause_is_the_first_finding() -> None:
     """However many echoes there are and whatever their severity, the cause leads."""
     heads = [line for line in told().splitlines() if line.startswith("●")]

@@ -74,10 +74,9 @@ def _steps(summary: Record) -> str:
     steps = summary.get("steps") or {}
     if steps.get("last") is None:
         return "unknown: no step in the log"
-    total = steps.get("total")
-    text = f"{steps['last']}" + (f"/{total}" if total else "")
-    if total:
-        text += f" ({100 * steps['last'] / total:.0f} %)"
+    last, total = steps["last"], steps.get("total") or 0
+    # A total that was passed is none: of an epoch, or announced for less.
+    text = f"{last}/{total} ({100 * last / total:.0f} %)" if total >= last > 0 else f"{last}"
     segments = summary.get("segments") or 1
     return text + (f" in {segments} segments" if segments > 1 else "")
 

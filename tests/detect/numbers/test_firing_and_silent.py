@@ -246,6 +246,11 @@ FIRES = {
             losses([*slope(80), *[4.6 * 1.25**i for i in range(40)]]),
             [("diverged", "critical", "open", 84)],
         ),
+        # A new task: far above the first one, and learned as that was.
+        (
+            losses([*falling(400), *(2.0 + 10.0 * 0.96**i for i in range(25))]),
+            [("loss_spike_unresolved", "medium", "open", 401)],
+        ),
     ],
     "runaway": [
         (losses([2.2, 2.1, 2.05, 19.0, 2200.0, 8e6, 9e10]), [("diverged", "high", "open", 4)]),
@@ -257,6 +262,11 @@ FIRES = {
         ),
         (
             losses([*FALLEN, 7.5, 7.6, 7.6]),
+            [("loss_spike_unresolved", "medium", "open", 10)],
+        ),
+        # A new task: far above the first one, and learned as that was.
+        (
+            losses([*FALLEN, 11.5, 10.5, 9.7, 9.0, 8.4, 7.9]),
             [("loss_spike_unresolved", "medium", "open", 10)],
         ),
         (
