@@ -36,7 +36,7 @@ _TRAILING = frozenset(("at", "number", "no", "of", "is"))
 _LOCATED_AT = compiled(
     r"\b(?:at|for|after|of|in)\s+(?:the\s+)?(?:global\s+)?(step|iteration|iter|epoch|update)$"
 )
-_LEADING = compiled(r"(?:[\]>]|:(?=\t)|)[\t ](?:[|/-]\s+)?(?=\S*[A-Za-z])")
+_LEADING = compiled(r"(?:[\]>,]|:(?=\t)|)[\t ](?:[|/-]\s+)?(?=\S*[A-Za-z])")
 _DASH = compiled(r"^ -\s+$")
 _NAMELESS = compiled(r"^:\s+$")
 _PAIR_OPENS = compiled(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
@@ -72,7 +72,7 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     first = numbers[0].slot
     opens = _PAIR_OPENS.match(literals[first]) is not None
     nameless = first == 0 and not numbers[0].name
-    if nameless and literals[0] in ("", "[", "<") and _LEADING.match(literals[1]):
+    if nameless and literals[0].strip() in ("", "[", "<") and _LEADING.match(literals[1]):
         axes.step, axes.rank_of_step = 0, 1
         return frozenset((0,))
     blank = nameless and not literals[0].strip()
@@ -100,7 +100,9 @@ def _bare(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> fro
     second, third = numbers[1], numbers[2]
     dashed = _DASH.match(literals[1]) and "/" in second.unit  # "500 -   14.1 sent/s - loss: 2.1"
     rounded = _NAMELESS.match(literals[1]) and not second.name and third.name
-    if dashed or rounded:  # "12: 0.31, 0.35 avg loss, 0.001 rate"
+    # "  120   41.2 ms run,    2.1 ms fetch,  124.2 loss": each value before its name
+    turned = literals[1].isspace() and second.name and second.quoted and third.quoted
+    if dashed or rounded or turned:  # "12: 0.31, 0.35 avg loss, 0.001 rate"
         axes.step, axes.rank_of_step = 0, 1
         return frozenset((0,))
     paired = literals[:2] == ["", " "] and (second.slot, third.slot) == (1, 2)
@@ -108,6 +110,15 @@ def _bare(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> fro
         axes.epoch, axes.step, axes.rank_of_step = 0, 1, 1  # "12 154 Loss=0.2"
         return frozenset((0, 1))
     return frozenset()
+
+
+def take_behind(counter: str, slot: int, axes: Axes) -> bool:
+    """Take a number that its counter stands behind; it may be the place of the line."""
+    if counter.lower() == "epoch":
+        axes.epoch = slot if axes.epoch is None else axes.epoch
+    elif axes.step is None:
+        axes.step, axes.rank_of_step = slot, 1
+    return True
 
 
 def is_strong(name: str) -> bool:
@@ -124,8 +135,10 @@ def axis_of(number: Number, names: Names) -> str | None:
         return "epoch" if m.group(1) == "epoch" else "step"
     if (axis := names.axis(name)) or number.quoted:
         return axis
-    if number.slot == 0 and number.joined_by in (":", " ") and name in names.axes["leading"]:
-        return "step"
+    if number.slot == 0 and number.joined_by in (":", " "):
+        for axis, leading_names in (("step", "leading"), ("epoch", "leading epoch")):
+            if name in names.axes[leading_names]:
+                return axis
     words = name.replace("_", " ").replace("/", " ").lower().split()
     while words and words[-1] in _TRAILING:
         words.pop()

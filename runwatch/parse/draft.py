@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import field
 
-from runwatch.parse.axis import Axes, axis_of, is_strong, leading
+from runwatch.parse.axis import Axes, axis_of, is_strong, leading, take_behind
 from runwatch.parse.name import END_MARK
 from runwatch.parse.number import NUMBER_MARK
 from runwatch.parse.plan import Field
@@ -23,7 +23,10 @@ _SPAN = compiled(r"^(?:-| and | to |\.\.)\s*$")  # "between steps 0 and 100"
 _COLON = compiled(r"^:\s+$")
 _PHASE = compiled(r"(?i)(?:train|training|valid|val|validation|test)\s\w+$")
 _BEST = compiled(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
-_AFTER = compiled(r"\bafter\s*$")
+_AFTER = compiled(r"\b[Aa]fter\s*$")
+_COUNTED_BEHIND = compiled(
+    r"(?i) (?:training |optimizer |global )?(step|iteration|update|epoch)s?\b"
+)
 _OPENS_CELL = compiled(r"(?:^|\|)\s*$")
 _ENDS_CELL = compiled(r"^ [a-z]+ \|")  # "| 12000 updates |"
 _IN_CELL = compiled(r"^[^|]*\|\s+\w+(?:\s+| \w+\s+)$")  # "| eps 0.91 | bleu 17.1"
@@ -182,6 +185,8 @@ def _is_axis(
     ):  # fmt: skip
         axes.epoch = slot  # "Train: 0 [ 50/312", "TRAIN [8][320/321]"
         return True
+    if _AFTER.search(gap) and (m := _COUNTED_BEHIND.match(literals[slot + 1])):
+        return take_behind(m.group(1), slot, axes)  # "After 120 steps the training loss is 2.3"
     behind = number.trailing and names.axis(number.trailing) == "step"
     in_cell = _OPENS_CELL.search(gap) and _ENDS_CELL.match(literals[slot + 1])
     if behind and (_AFTER.search(gap) or (axes.step is None and in_cell)):

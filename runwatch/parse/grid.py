@@ -7,17 +7,19 @@ from runwatch.parse.plan import SILENT, Plan
 from runwatch.parse.text import Sentence
 from runwatch.pattern import compiled
 
-_MAX_COLUMNS = 60
+_MIN_COLUMNS, _MAX_COLUMNS = 3, 60
 _MAX_NAME = 40
 _MAX_HEADING = 1000
 _MAX_LOOSE = 3  # words among the values of a row: `all`, `person`
 _SLOT = compiled("\x01(\\d+)\x01")
 _EDGES = str.maketrans("│┃&", "|||")  # "& 0.115 & 0.903 \\\\" is a row of LaTeX
-_DRAWN = compiled(r"[|\t,]")
-_DRAWN_CELLS = compiled(r"\s*\|\s*|\t+|\s{2,}|,\s*")
+_DRAWN = compiled(r"[|\t,;]")
+_DRAWN_CELLS = compiled(r"\s*\|\s*|\t+|\s{2,}|[,;]\s*")
+OPAQUE = -1  # a cell that is a time, a date, an address
 _COMMENT = compiled(r"^#\s+")
 _BARS = compiled(r"\s*[|│┃]\s*")
 _LISTED = compiled(r"[\w./@%-]+(?:,\s*+[\w./@% -]++)+")
+_LISTED_APART = compiled(r"[\w./@%-]+(?:;\s*+[\w./@% -]++){2,}")
 _GAP = compiled(r"\s{2,}")
 _PRECISION_AND_RECALL = compiled(r"\(P\s+R\b")
 
@@ -27,18 +29,28 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
     if sentence.values < 2 or sentence.loose_words > _MAX_LOOSE:
         return ()
     text = literals[0] + "".join(
-        f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"-{literal}"
+        f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"\x02{literal}"
         for slot, literal in enumerate(literals[1:])
     )
     text = text.translate(_EDGES).strip().rstrip("\\ ").strip("|").rstrip(":")
+    if text.startswith('"'):
+        text = text.replace('"', "")
     drawn = _DRAWN.search(text) is not None
-    cells = _DRAWN_CELLS.split(text.strip()) if drawn else text.split()
-    out: list[int | None] = []
-    for cell in cells:
-        found = _SLOT.match(cell)
-        out.append(int(found.group(1)) if found else None)
-    numbers = sum(cell is not None for cell in out)
+    out = _cells(_DRAWN_CELLS.split(text.strip()) if drawn else text.split())
+    if (None in out or ", " in text) and "|" not in text and "\t" not in text:
+        apart = _cells(_GAP.split(text.strip()))  # "12.4 ms" is one cell
+        out = apart if _MIN_COLUMNS <= len(apart) < len(out) else out
+    numbers = sum(cell is not None and cell >= 0 for cell in out)
     return tuple(out) if numbers >= 2 and numbers * 2 >= len(out) else ()
+
+
+def _cells(texts: Sequence[str]) -> list[int | None]:
+    """What the cells of a row begin with: a number's slot, something opaque, or a word."""
+    out: list[int | None] = []
+    for text in texts:
+        found = _SLOT.match(text)
+        out.append(int(found.group(1)) if found else OPAQUE if text.startswith("\x02") else None)
+    return out
 
 
 def heading(literals: Sequence[str]) -> Plan:
@@ -50,8 +62,10 @@ def heading(literals: Sequence[str]) -> Plan:
     if "|" in text or "│" in text or "┃" in text:
         cells = _BARS.split(line.strip())
         cells = cells[not cells[0] : len(cells) - (not cells[-1])]  # between the edges
-    elif _LISTED.fullmatch(text):
-        cells = [cell.strip() for cell in text.split(",")]
+    elif _LISTED.fullmatch(bare := text.replace('"', "")):
+        cells = [cell.strip() for cell in bare.split(",")]
+    elif _LISTED_APART.fullmatch(bare):
+        cells = [cell.strip() for cell in bare.split(";")]
     elif "\t" in text:
         cells = [cell.strip() for cell in text.split("\t") if cell.strip()]
     elif _GAP.search(text):
@@ -62,7 +76,9 @@ def heading(literals: Sequence[str]) -> Plan:
         cells = text.split()
         if any(cell.endswith(",") for cell in cells):
             return SILENT  # a sentence
-    if not 3 <= len(cells) <= _MAX_COLUMNS or any(len(cell) > _MAX_NAME for cell in cells):
+    if not _MIN_COLUMNS <= len(cells) <= _MAX_COLUMNS or any(
+        len(cell) > _MAX_NAME for cell in cells
+    ):
         return SILENT
     if any(cell.startswith("-----") or _GAP.search(cell) for cell in cells):
         return SILENT  # a title between rules, what nvidia-smi shows

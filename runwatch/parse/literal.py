@@ -11,6 +11,7 @@ from runwatch.pattern import compiled
 
 _WORD = compiled(r"[^\s{}\[\](),:'\"=]+")
 _STRING = compiled(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+_BARE_KEY = compiled(r"\s*[A-Za-z_][\w./-]{0,60}: +[-+]?(?:[\d.'\"\[{]|nan|inf)")  # "{loss: 0.4}"
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _CONSTANTS = {
     "None": None,
@@ -50,7 +51,7 @@ def _start(text: str) -> int:
     at = text.find("{")
     while at >= 0:
         inner = text[at + 1 : at + 16].lstrip()
-        if inner[:1] in ("'", '"'):
+        if inner[:1] in ("'", '"') or _BARE_KEY.match(text, at + 1):
             return at
         at = text.find("{", at + 1)
     return -1

@@ -8,7 +8,7 @@ END_MARK = "\x04"  # a mark that was put back into the text is followed by its s
 INSIDE = compiled(r"(?i)\b(?:on|over|across|for|last|past|previous|first)(?: the)?(?: last)? $")
 _INNER = compiled("[\x01\x02\x03]\\d+\x04")
 _ATTACHED = compiled(r"(?:\w+(?:-\w+)*\s)?")  # the rest of the word that a number began: "7b "
-_BEGUN = compiled(r"[a-z]{1,4}")  # "1px: 0.91, 3px: 0.95"
+_BEGUN = compiled(r"[A-Za-z]{1,4}")  # "1px: 0.91, 3px: 0.95"
 _TIMED = compiled(  # "ETA is 0:12:10", "elapsed: 1m 2s"
     r"(?i)\b(?:eta|elapsed|remain(?:ing)?|time)(?: (?:is|was|left|cost|taken))?\s*[:=]?\s*"
     r"\x02\d+\x04"

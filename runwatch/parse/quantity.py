@@ -7,6 +7,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
+from runwatch.parse.language import ours
 from runwatch.pattern import compiled
 from runwatch.slotted import frozen
 
@@ -15,8 +16,9 @@ _MAX_FOUND = 1 << 16  # names whose rule is remembered
 _PUNCTUATION = compiled(r"[^a-z0-9]+")
 _COMPOUND = compiled(r"(loss|acc|err|error|norm|bleu|ppl|auc)$")
 
-# Quantities whose largest or smallest value is measured, never set: "max reward", "min loss".
+# What is measured, never set, behind these words: "max reward", "min loss", "target tok/s".
 _EXTREMES = {
+    "target": frozenset(("throughput",)),  # of the target language
     "max": frozenset(("accuracy", "eval_accuracy", "reward")),
     "min": frozenset(("loss", "eval_loss", "reward")),  # "min accuracy" is a target
 }
@@ -122,7 +124,7 @@ class Names:
 @lru_cache(maxsize=65536)
 def words_of(name: str) -> tuple[str, frozenset[str]]:
     """A name as its lower-case words joined with blanks, and as the set of them."""
-    words = [part for part in _PUNCTUATION.split(_CAMEL.sub(" ", name).lower()) if part]
-    whole = [part for part in _PUNCTUATION.split(name.lower()) if part]
+    words = [part for part in _PUNCTUATION.split(ours(_CAMEL.sub(" ", name).lower())) if part]
+    whole = [part for part in _PUNCTUATION.split(ours(name.lower())) if part]
     heads = [m.group(1) for word in whole if (m := _COMPOUND.search(word))]
     return " ".join(words), frozenset((*words, *whole, *heads))

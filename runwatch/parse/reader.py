@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from runwatch.chunk import Stream
 from runwatch.fragments import Fragments
-from runwatch.parse import bar, clean, structured
+from runwatch.parse import bar, clean, counter, structured
 from runwatch.parse.gate import Row
 from runwatch.parse.knowledge import Knowledge, builtin
+from runwatch.parse.language import spelled
 from runwatch.parse.ledger import Account, Ledger
 from runwatch.parse.literal import first_object
 from runwatch.parse.memo import Memo, shortened
@@ -116,6 +117,8 @@ class Reader:
             said_of = time if peeled.time is None else peeled.time
             self._text(stream, line, behind, said_of, depth, peeled.rank)
             return
+        if not message.isascii():
+            message = spelled(message)
         if "x across cluster]" in message:
             message = _REPEATED.sub("", message)
         rank = self._rank(stream, peeled, message)
@@ -193,7 +196,7 @@ class Reader:
 
     def _plain(self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str) -> None:
         """A text line: by the plan of its shape."""
-        message = bar.undrawn(said.message)
+        message = counter.apart(bar.undrawn(said.message))
         tokens = split(message)
         shape = tokens.shape
         plan = self._plan(shape, tokens)

@@ -10,7 +10,7 @@ from runwatch.parse.bar import DRAWN, bar_plan
 from runwatch.parse.draft import Draft, assign
 from runwatch.parse.grid import heading, row
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK
-from runwatch.parse.plan import SILENT, Evidence, Plan
+from runwatch.parse.plan import SILENT, Evidence, Field, Plan
 from runwatch.parse.quantity import Names
 from runwatch.parse.text import Sentence, read, speaks_of_eval
 from runwatch.pattern import compiled
@@ -69,7 +69,7 @@ def _finish(
     if located:
         draft.clues += draft.rates
     if sentence.turned and axes.step is not None:
-        draft.fields += [found for found in draft.weak if " " not in found.metric]
+        draft.fields += [found for found in draft.weak if _is_short(found)]
         draft.prose, draft.weak = 0, []
         loose = sentence.loose_words
     weak = len(draft.weak)
@@ -83,7 +83,9 @@ def _finish(
     if weak == 1 and axes.step == 0 and not draft.fields and _is_split(draft, names):
         draft.fields, draft.weak, draft.clues = draft.weak, [], 1  # "1200 val 3.91"
         weak, loose = 0, loose - 1
-    single = [found for found in draft.weak if " " not in found.metric]
+    if weak == 1 == loose and located and not draft.fields and _is_all(sentence, draft):
+        draft.fields, draft.weak, weak, loose = draft.weak, [], 0, 0  # "Epoch 500   Error 0.02"
+    single = [found for found in draft.weak if _is_short(found)]
     named = weak == 1 and len(draft.fields) >= 3 and loose == 1 and "_" in draft.weak[0].metric
     if single and (named or (listed and (len(single) == weak or draft.clues >= 2))):
         draft.fields = sorted(draft.fields + single, key=lambda found: found.slot)
@@ -121,6 +123,18 @@ def _finish(
         or axes.announced_steps is not None
         else SILENT
     )
+
+
+def _is_all(sentence: Sentence, draft: Draft) -> bool:
+    """Whether a line holds nothing but its place and one number with a name of one word."""
+    axes = draft.axes
+    places = (axes.step, axes.total_steps, axes.epoch, axes.total_epochs, draft.weak[0].slot)
+    return " " not in draft.weak[0].metric and all(n.slot in places for n in sentence.numbers)
+
+
+def _is_short(found: Field) -> bool:
+    """Whether a name without a separator is one: a word, or two before a number with a unit."""
+    return " " not in found.metric or bool(found.unit and found.metric.count(" ") == 1)
 
 
 def _tells_both(draft: Draft, names: Names) -> bool:

@@ -26,6 +26,7 @@ _META = frozenset(
      "StartTime", "EndTime", "msecs", "relativeCreated",
      "_runtime", "_timestamp", "levelno", "hostname", "logger")
 )  # fmt: skip
+_REPORTED = compiled(r"(?i)\b(?:losses|results?|metrics|scores)\W{0,4}$")
 _MEASURED = compiled(r"(?i)(?:^|\.)(?:results?|metrics|scores)\.")  # what a key says of its keys
 _EVAL = compiled(r"(?:^|[/_. ])(?:val|valid|validation|eval|test|dev)(?:[/_. ]|$)", re.I)
 _MAX_ITEMS = 32  # a longer list is data, not measurements
@@ -207,7 +208,7 @@ def _flatten(prefix: str, value: dict[str, Any], found: Members, names: Names) -
 
 def _record(before: str, found: Members, names: Names) -> Record:
     clues = settings = 0
-    measured = False
+    measured = _REPORTED.search(before) is not None
     for point in found.points:
         rule = names.quantity(point.metric)
         measured |= _MEASURED.search(point.metric) is not None

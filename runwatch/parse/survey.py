@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from runwatch.chunk import Stream
-from runwatch.parse import bar
+from runwatch.parse import bar, counter
 from runwatch.parse.family import families
 from runwatch.parse.gate import Row
 from runwatch.parse.knowledge import Knowledge
@@ -181,7 +181,7 @@ class Survey(Parser):
             return _named(record.key[1:-1].split(","), self.knowledge.names)
         if record.key.startswith("row "):
             return "a column"
-        tokens = split(bar.undrawn(said.message))
+        tokens = split(counter.apart(bar.undrawn(said.message)))
         plan = self._plans.answers.get(tokens.shape, Plan())
         number = next(
             (n for n in read(tokens.literals, tokens.marks).numbers if n.slot == plan.step), None

@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Any
 
 from runwatch.parse import unit
+from runwatch.parse.grid import OPAQUE
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
 from runwatch.parse.plan import Evidence, Plan
 from runwatch.parse.quantity import Names
@@ -62,10 +63,10 @@ class Table:
         points = []
         step = epoch = None
         for name, slot in self._columns(plan.row, values, literals):
-            if slot is None or not name:
+            if slot is None or slot < 0 or not name:
                 continue
             value = number(values[slot])
-            axis = _SHORT.get(name) or names.axis(name)
+            axis = _SHORT.get(name) or names.axis(name.split("(%")[0])
             if axis is None and "/" in name and names.axis(name.rsplit("/", 1)[1]) == "step":
                 axis = "step"
             if axis == "epoch":
@@ -83,7 +84,7 @@ class Table:
         self, cells: Sequence[int | None], values: list[str], literals: list[str]
     ) -> list[tuple[str, int | None]]:
         """The names of a row's cells: by their order, else by where in the line they stand."""
-        label = next((i for i, cell in enumerate(cells) if cell is not None), 0)
+        label = next((i for i, cell in enumerate(cells) if cell is not None and cell >= 0), 0)
         if label > 1 and len(cells) > len(self.head):  # a label of several words
             extra = min(label - 1, len(cells) - len(self.head))
             cells, label = cells[extra:], label - extra
@@ -103,6 +104,8 @@ class Table:
             end = start + len(value)
             if self.spans and slot == cells[0] and end <= self.spans[0][0]:
                 continue  # a number that labels the row
+            if slot not in cells and OPAQUE in cells:
+                continue
             under = [i for i, (a, b) in enumerate(self.spans) if a < end and start < b]
             if len(under) != 1 or self.head[under[0]] in found or slot not in cells:
                 return []

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from runwatch.parse import unit as units
+from runwatch.parse.language import ours
 from runwatch.parse.name import SIGHT, count, near, trailing_name
 from runwatch.parse.number import NAN_MARK
+from runwatch.parse.turned import names_behind, unchained
 from runwatch.parse.word import merge
 from runwatch.pattern import compiled
 from runwatch.slotted import mutable
@@ -22,7 +24,7 @@ _WRAPPER = compiled(
 )
 _SEPARATOR = compiled(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
 _REPR = compiled(
-    r"^.*?(?<![A-Za-z_])[A-Za-z_]\w{0,63}\((?=(?:global_)?(?:step|iter(?:ation)?|epoch)=$)"
+    r"^.*?(?<![A-Za-z_])[A-Za-z_]\w{0,63}\((?=(?:(?:global_)?(?:step|iter(?:ation)?|epoch)|(?:\w{1,20}_)?loss)=(?:tensor\(|array\()?$)"
 )
 _LIST = compiled(r"(?<=[:=\s\w'\"])\s*[\[({]{1,8}+\s*$")
 _ITEM = compiled(r"^\s*+['\"]?\s*+[\])]*,?\s*+[\[(]*\s*+['\"]?$")
@@ -58,16 +60,19 @@ _TRAILING = compiled(r"\s*([A-Za-z][\w/ -]*?)\s*(?:$|[,;|)\]]|\s{2,})")
 _ABOUT = compiled(r"(.{0,80}?[A-Za-z]) for [^,;|]* (?:is|was)\s*$")
 _TOLD = compiled(r" (?:is|was|of)\s*$")
 _BEHIND = compiled(r"^\s+[A-Za-z][\w /-]*[|,;]\s+$")
-_VALUE_FIRST = compiled(r"^(?:[:,]|\s+([A-Za-z][\w /()%-]*),)\s+$")
-_NAME_LAST = compiled(r"^\s+([A-Za-z][\w /-]*?)(?:\s+per\s.*|[.;)\s]*)$")
+_UNIT_FIRST = compiled(r"([munµ]?s|secs?|seconds|[KMGT]i?B|%) (\S.*)$")  # "41.2 ms run"
 _DASHED = compiled(r"(?:^|[\s\[(|,])[A-Za-z]+-$")
-_TABBED = compiled(r"^\t([A-Za-z][^\t:=]{0,60})\t$")  # between values: "12\ttrain cost\t0.3"
+# Between values: "12\ttrain cost\t0.3", "step;120;loss;2.3".
+_TABBED = compiled(r"^([\t;])([A-Za-z][^\t;:=]{0,60})\1$")
+_TABBED_FIRST = compiled(r"^([A-Za-z][^\t;:=]{0,60})[\t;]$")
 _CELL = compiled(r"^\s*[|│┃]\s*$")
 _EVAL = compiled(r"\b(?:val|valid|validation|eval|evaluation|evaluating|test|testing|dev)\b", re.I)
 
 
 def speaks_of_eval(text: str) -> bool:
     """Whether a text is about evaluation rather than training."""
+    if not text.isascii():
+        text = ours(text.lower())
     return _EVAL.search(text) is not None
 
 
@@ -108,19 +113,19 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
     lits, slots = merge(list(literals), marks)
     lits[0] = _REPR.sub("", lits[0])  # `TrainStep(step=10, loss=2.5)` is `step=10, loss=2.5`
     out = Sentence(values=len(slots))
-    if names := _names_behind(lits):
+    if names := names_behind(lits):
         return _value_first(lits, slots, marks, names)
     before = lits[0]
     depth_list = False
     cells = all(_CELL.match(text) for text in lits[1:-1]) and not lits[-1].strip(" |│┃")
-    lits = _unchained(lits)
-    tabbed = len(lits) > 3 and all(_TABBED.match(text) for text in lits[1:-1])
+    lits = unchained(lits)
+    tabbed = len(lits) > 3 - (";" in lits[0]) and all(_TABBED.match(text) for text in lits[1:-1])
     previous: Number | None = None
     for position, slot in enumerate(slots):
         number = Number(slot, finite=marks[slot] != NAN_MARK)
         number.unit, rest = units.take(lits[position + 1])
-        if tabbed and (m := _TABBED.match(before)):
-            number.name, number.joined_by = m.group(1), ":"
+        if tabbed and (m := _TABBED.match(before) or _TABBED_FIRST.match(before)):
+            number.name, number.joined_by = m.groups()[-1], ":"
         else:
             out.loose_words += _name(number, before, rest, previous, depth_list, cells)
         number.about = _about(before, previous)
@@ -143,44 +148,21 @@ def _about(before: str, previous: Number | None) -> str:
     return previous.about if previous is not None and _AND_PLACE.match(before) else ""
 
 
-def _names_behind(lits: list[str]) -> list[str]:
-    """The names of a line that tells each value before its name, or nothing: `3: 0.21 loss, 0.001
-    rate, 12 images`."""
-    rests = [units.take(text)[1] for text in lits[1:]]
-    if len(rests) < 3 or len(rests[-1]) > SIGHT or not (last := _NAME_LAST.match(rests[-1])):
-        return []
-    inner = [_VALUE_FIRST.match(rest) for rest in rests[:-1]]
-    if not all(inner) or sum(m is not None and m.group(1) is not None for m in inner) < 2:
-        return []
-    return [*(m.group(1) or "" for m in inner if m), last.group(1)]
-
-
 def _value_first(lits: list[str], slots: list[int], marks: str, names: list[str]) -> Sentence:
     """A line whose names stand behind their values; the first number may have one before it."""
     out = Sentence(values=len(slots), turned=True)
     for slot, name, text in zip(slots, names, lits[1:], strict=True):
         number = Number(slot, name, units.take(text)[0], finite=marks[slot] != NAN_MARK)
+        if m := _UNIT_FIRST.match(name):
+            number.unit, number.name = m.groups()
+        if not name and slot != slots[0] and number.unit.isalpha() and len(number.unit) > 2:
+            number.name, number.unit = number.unit, ""  # "0.31 seconds, 6400 images"
+        name = number.name
         number.joined_by = " " if name else ""
         number.quoted = True  # "262,144 tokens a step" counts no steps
         out.numbers.append(number)
     if not names[0]:
         out.loose_words = _name(out.numbers[0], lits[0], "", None, False, False)
-    return out
-
-
-def _unchained(lits: list[str]) -> list[str]:
-    """`812.1 samples/sec 12.1 tokens/sec` with a comma behind each rate that another follows: in a
-    chain of them the last one tells that they are units, not names."""
-    out = list(lits)
-    chain: list[int] = []
-    for position, text in enumerate(lits[1:], 1):
-        if units.is_rate(text.strip()) and text[:1] == text[-1:] == " ":
-            chain.append(position)
-            continue
-        if chain and units.is_rate(units.take(text)[0]):
-            for at in chain:
-                out[at] = f"{lits[at][:-1]}, "
-        chain = []
     return out
 
 
@@ -190,6 +172,8 @@ def _name(
     """Name a number by the text before it; the count of words there that are not its name."""
     if previous is not None and _hangs_on(number, before, after, previous, in_list, cells):
         return 0
+    if after[:1] == "}" and before.endswith("{"):
+        before = before[:-1]  # "loss: {0.31}"
     return count(before[:-SIGHT]) + _called(number, near(before), previous, cells)
 
 

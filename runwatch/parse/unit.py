@@ -11,7 +11,7 @@ _RATE = (
 )
 _CLOSE = (
     r"%|[munµ]s|secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|"
-    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhx]|its?|ba|kit|epochs?|batch(?:es)?|"
+    r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhxi]|its?|ba|kit|epochs?|batch(?:es)?|"
     r"m?eV(?: ?/ ?(?:A|atom|Å))?|billion|million|bytes|tks/s|dB|W|C"
 )
 # Right behind the number, whatever follows that is no word: `12ms`, `61.25GiB(77%)`, `0.59M`.
@@ -20,7 +20,7 @@ _ONLY_RATE = compiled(rf"(?:[kKMGB] )?(?:{_RATE})")
 # After a blank only where no name of the next number can be meant: at the end, at a separator.
 _LOOSE = compiled(
     rf" ((?:[kKMGB] )?{_RATE}|(?:{_CLOSE}|seconds|examples|samples|tokens|params|MFLOPS)(?![\w/]))"
-    r"(?=\s*$|\s*[,;|()\]}\n\t]| {2,}| -|\.(?:\s|$)|\s+(?:and|per|total)\b)"
+    r"(?=\s*$|\s*[,;|()\]}\n\t]| {2,}| -| : |\.(?:\s|$)|\s+(?:and|per|total)\b)"
 )
 
 # ... or where a name with its separator goes on behind it: ` s/iter data_time: `.

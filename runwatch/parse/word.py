@@ -21,6 +21,9 @@ _NUMBERED = compiled(r"([A-Za-z]\w*) $")
 _INDEXED = compiled(r"(?i)(?<!epoch)(?<!step)(?<!iter)(?<!iteration)(?<!batch)(?<=\w)\[$")
 _INDEXED_END = compiled(r"\]\s?[:=]\s?$")
 _ASSIGNED = compiled(r"\s?[:=]\s?$")
+# The output of an operation: "words_per_sec/features:0: 3275.1".
+_OUTPUT = compiled(r"(?i)(?<!step)(?<!epoch)(?<!iter)(?<!iteration)(?<!batch)(?<!update)(?<=\w):$")
+_OUTPUT_END = compiled(r"(?:: | ?= ?)$")
 
 
 def merge(literals: list[str], marks: str) -> tuple[list[str], list[int]]:
@@ -62,6 +65,8 @@ def _enumerated(literals: list[str], marks: str) -> set[int]:
     for slot in range(len(marks) - 1):
         if _INDEXED_END.match(literals[slot + 1]) and _INDEXED.search(near(literals[slot])):
             indexed.add(slot)
+        if _OUTPUT_END.fullmatch(literals[slot + 1]) and _OUTPUT.search(near(literals[slot])):
+            indexed.add(slot)
         if _ASSIGNED.match(literals[slot + 1]) and (m := _NUMBERED.search(near(literals[slot]))):
             found.setdefault(m.group(1), []).append(slot)
     return indexed | {slot for slots in found.values() if len(slots) > 1 for slot in slots}
@@ -69,6 +74,7 @@ def _enumerated(literals: list[str], marks: str) -> set[int]:
 
 # What stands before and behind a NaN that is a value, or a word: `loss: nan`, `nan in the loss`.
 _LED = compiled(r"(?:[:=(\[,|/]|\w)\s*$")
+_CELL = compiled(r"\s*+[|;]\s*+|\s{2,}+|\t|\"?,\"?")
 _GIVEN = compiled(r"[:=]\s*$")
 _NAN_OF = compiled(r"\s+(?:iterations?|values?|or|and|in|detected|grads?|gradients?|loss)\b")
 _GOES_ON = compiled(r"-[A-Za-z]|:\w")
@@ -77,7 +83,9 @@ _GOES_ON = compiled(r"-[A-Za-z]|:\w")
 def _is_word(mark: str, before: str, after: str) -> bool:
     """Whether a number is really a piece of a word: `7b-chat`, `nan iterations`, `3-way`."""
     if mark == NAN_MARK:
-        return not _LED.search(before) or bool(_NAN_OF.match(after) and not _GIVEN.search(before))
+        return not (_LED.search(before) or _CELL.fullmatch(before)) or bool(
+            _NAN_OF.match(after) and not _GIVEN.search(before)
+        )
     if after and (after[0].isalpha() or after[0] in "_%µ/"):
         unit, _ = units.take(after)
         return not unit and after[0] != "/"
