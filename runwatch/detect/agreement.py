@@ -12,6 +12,8 @@ from runwatch.detect.series import Columns
 from runwatch.detect.steps import Told, step_of
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.native import address
+from runwatch.kernels.run import compiles
 from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
 from runwatch.slotted import frozen
@@ -39,7 +41,7 @@ class Detector:
     and logs in which ranks do not speak. Of two ranks, or two halves, nobody can tell which is
     wrong. Printed numbers may differ in the last digit. A restart counts anew.
 
-    Tune: PROVEN and SAME in detect/compared.py, LASTING here.
+    Tune: PROVEN in detect/compared.py, SAME in kernels/agreement.py, LASTING here.
     """
 
     name = "agreement"
@@ -54,16 +56,20 @@ class Detector:
             groups = columns.groups.get(quantity)
             if groups is None or groups.names[0][1] is None:
                 continue
-            told = steps.setdefault(groups.arrays.step.ctypes.data, Told(groups))
+            at = address(groups.arrays.step)
+            if at not in steps:
+                steps[at] = Told(groups, columns.room, compiled=compiles(len(columns)))
+            told = steps[at]
             metrics: dict[str, list[int]] = {}
             for i, (metric, rank) in enumerate(groups.names):
                 if rank is not None:
                     metrics.setdefault(metric, []).append(i)
             for metric, chosen in metrics.items():
                 name = f"{quantity}\0{metric}"
-                if name in self._metrics or len(self._metrics) < KEPT:
-                    compared = self._metrics.setdefault(name, Compared())
-                    compared.feed(batch.stream.name, groups, chosen, told)
+                if name not in self._metrics and len(self._metrics) < KEPT:
+                    self._metrics[name] = Compared()
+                if name in self._metrics:
+                    self._metrics[name].feed(batch.stream.name, groups, chosen, told)
 
     def findings(self) -> list[Finding]:
         """Ranks that left the others, each set of them told once, by what it left first."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runwatch.arrays import Ints
-from runwatch.detect.table import MOVED, NO_RANK, Arrangement, Table, averages, into, span
+from runwatch.detect.table import MOVED, NO_RANK, Arrangement, Table, into, is_average, span
 
 WIDEST = 512  # points of a record
 FEW = 4  # records of a rank, typically, from which ranks are sorted by record
@@ -17,44 +17,82 @@ def regular(table: Table, *, compiled: bool) -> Arrangement | None:
     """Where every record has the same metrics, one of each quantity, as it is in most logs; None
     where they differ."""
     size, judged = _record(table)
-    quantities = [quantity for quantity, _ in judged]
-    if not size or len({*quantities}) < len(judged) or not _alike(table, size):
+    if not size or len({quantity for quantity, _ in judged}) < len(judged):
         return None
     each, ranks = len(table) // size, table.rank[::size]
+    if not compiled and not _alike(table, size):
+        return None
     places, ends, first = None, np.full(1, each), np.zeros(1, np.int64)
     if not _is_one(ranks):
         places, ends, first = _by_rank(table, ranks, compiled=compiled)
         if FEW * len(ends) > each:
             return None
-    put = partial(_put, places=places, compiled=compiled)
-    rows = []
-    for name in MOVED[:4]:
-        column, moved = into(table, name, each)
-        if column is not None:
-            put(column[::size], moved)
-        rows.append(moved)
-    rows.append(table.room.array("value", np.float64, each * len(judged)))
-    for (_, place), own in zip(judged, _parts(rows[4], each), strict=True):
-        put(table.value[place::size], own)
+    rows = (_compiled if compiled else _strided)(table, size, judged, places)
+    if rows is None:
+        return None
     for column in rows:
         column.flags.writeable = False
     starts = [each * k + ends for k in range(len(judged))]
     return Arrangement(
-        np.repeat(np.array(quantities, np.int64), len(ends)),
+        np.repeat(np.array([quantity for quantity, _ in judged], np.int64), len(ends)),
         np.concatenate(([0], *starts)),
         (size * first + np.array([place for _, place in judged], np.int64).reshape(-1, 1)).ravel(),
-        partial(_order, table, size, judged, put),
+        partial(_order, table, size, judged, places),
         rows,
         size,
     )
 
 
-def _order(table: Table, size: int, judged: list[tuple[int, int]], put: Any) -> Ints:
+def _compiled(
+    table: Table, size: int, judged: list[tuple[int, int]], places: Ints | None
+) -> list[Any] | None:
+    """Line, time, step and epoch of the records and the values that are judged, each at its place;
+    None where records differ."""
+    from runwatch.kernels.arranging import HALVES, REALS, WHOLES, records, whole
+
+    each = len(table) // size
+    moved = [into(table, name, each) for name in MOVED[:4]]
+    value = table.room.array("value", np.float64, each * len(judged))
+    given = [
+        _NONE if column is None else whole(column, kind)
+        for (column, _), kind in zip(moved, (WHOLES, WHOLES, WHOLES, REALS), strict=True)
+    ]
+    done = records(
+        each, size, whole(table.metric, HALVES), whole(table.given_quantity, HALVES),
+        _NO_FLAGS if table.unmeasured is None else table.unmeasured.view(np.int8),
+        *(whole(c if c.strides[0] else c[:0], HALVES) for c in (table.rank, table.segment)),
+        *given, whole(table.value, REALS),
+        np.array([place for _, place in judged], np.int64), _NONE if places is None else places,
+        *(_NONE if column is None else out for column, out in moved), value,
+    )  # fmt: skip
+    return [*(out for _, out in moved), value] if done else None
+
+
+_NONE, _NO_FLAGS = np.zeros(0, np.int64), np.zeros(0, np.int8)
+
+
+def _strided(
+    table: Table, size: int, judged: list[tuple[int, int]], places: Ints | None
+) -> list[Any]:
+    """The same without compiled code; records are alike."""
+    each, rows = len(table) // size, []
+    for name in MOVED[:4]:
+        column, moved = into(table, name, each)
+        if column is not None:
+            _put(column[::size], moved, places)
+        rows.append(moved)
+    rows.append(table.room.array("value", np.float64, each * len(judged)))
+    for (_, place), own in zip(judged, _parts(rows[4], each), strict=True):
+        _put(table.value[place::size], own, places)
+    return rows
+
+
+def _order(table: Table, size: int, judged: list[tuple[int, int]], places: Ints | None) -> Ints:
     """The rows of records that are alike, series after series."""
     each = len(table) // size
     order: Ints = table.room.array("order", np.int64, each * len(judged))
     for (_, place), own in zip(judged, _parts(order, each), strict=True):
-        put(np.arange(place, len(table), size), own)
+        _put(np.arange(place, len(table), size), own, places)
     return order
 
 
@@ -65,13 +103,15 @@ def _parts(column: Any, each: int) -> list[Any]:
 def _record(table: Table) -> tuple[int, list[tuple[int, int]]]:
     """How many points a record has, 0 where the first ones show that there are no records, and the
     quantity and place of each that is judged, in the order of quantities."""
-    again = np.flatnonzero(table.metric[1:WIDEST] == table.metric[0])
-    size, n = int(again[0]) + 1 if len(again) else 0, len(table)
-    if not size or n % size or len({*table.metric[:size].tolist()}) < size:
+    metrics, n = table.metric[:WIDEST].tolist(), len(table)
+    size = metrics.index(metrics[0], 1) if metrics.count(metrics[0]) > 1 else 0
+    if not size or n % size or len({*metrics[:size]}) < size:
         return 0, []
-    unjudged = averages(table)
-    told = [(int(q), i) for i, q in enumerate(table.quantity[:size]) if q >= 0]
-    return size, sorted((q, i) for q, i in told if table.metric[i] not in unjudged)
+    quantities = table.given_quantity[:size]
+    if table.unmeasured is not None:
+        quantities = np.where(table.unmeasured[:size], -1, quantities)
+    told = enumerate(zip(quantities.tolist(), metrics, strict=False))
+    return size, sorted((q, i) for i, (q, m) in told if q >= 0 and not is_average(table.metrics[m]))
 
 
 def _alike(table: Table, size: int) -> bool:
@@ -97,11 +137,11 @@ def _by_rank(table: Table, ranks: Any, *, compiled: bool) -> tuple[Ints, Ints, I
     which they appear; where each rank ends; and its first record."""
     low, high = span(ranks)
     if compiled and high - low < len(ranks):
-        from runwatch.kernels.arranging import spread, whole
+        from runwatch.kernels.arranging import HALVES, spread, whole
 
         places = table.room.array("places", np.int64, len(ranks))
         counts, ends, first = (np.zeros(high - low + 2, np.int64) for _ in range(3))
-        met = spread(whole(ranks, np.int32), NO_RANK, low, counts, places, ends, first)
+        met = spread(whole(ranks, HALVES), NO_RANK, low, counts, places, ends, first)
         return places, ends[:met], first[:met]
     codes = np.where(ranks == NO_RANK, low - 1, ranks)
     order = np.argsort(codes, kind="stable")
@@ -112,13 +152,6 @@ def _by_rank(table: Table, ranks: Any, *, compiled: bool) -> tuple[Ints, Ints, I
     return places, np.cumsum([len(part) for part in parts]), np.array([p[0] for p in parts])
 
 
-def _put(column: Any, out: Any, *, places: Ints | None, compiled: bool) -> None:
+def _put(column: Any, out: Any, places: Ints | None) -> None:
     """Put every record's value at its place."""
-    if places is None:
-        out[:] = column
-    elif compiled:
-        from runwatch.kernels.arranging import scattered
-
-        scattered(column.ctypes.data, column.strides[0], places, out.view(np.int64))
-    else:
-        out[places] = column
+    out[slice(None) if places is None else places] = column

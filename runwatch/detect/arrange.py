@@ -14,15 +14,15 @@ from runwatch.detect.alike import regular
 from runwatch.detect.table import MOVED, NO_RANK, Arrangement, Table, averages, into, span
 from runwatch.kernels.run import compiles
 
-LARGE = 4096  # rows from which compiled code arranges them
+LARGE = 4096  # rows from which compiled code arranges those that are not alike
 _RADIX = 1 << 16  # codes below this are sorted in linear time
 
 
 def arranged(table: Table) -> Arrangement:
     """The series of a batch."""
-    compiled = len(table) >= LARGE and compiles(len(table))
+    compiled = compiles(len(table))
     found = regular(table, compiled=compiled)
-    if found is None and compiled:
+    if found is None and compiled and len(table) >= LARGE:
         found = _counted(table)
     return _sorted(table) if found is None else found
 
@@ -30,7 +30,15 @@ def arranged(table: Table) -> Arrangement:
 def _counted(table: Table) -> Arrangement | None:
     """By compiled code; None for what it is not made for: several segments, or so many ranks that
     most would have nothing to say."""
-    from runwatch.kernels.arranging import FULL, PASSED_BY, UNKNOWN, counted, placed, whole
+    from runwatch.kernels.arranging import (
+        FULL,
+        HALVES,
+        PASSED_BY,
+        UNKNOWN,
+        counted,
+        placed,
+        whole,
+    )
 
     width, (low, high), n = len(table.metrics), span(table.rank), len(table)
     ranks = high - low + 2
@@ -41,7 +49,7 @@ def _counted(table: Table) -> Arrangement | None:
     pairs.reshape(-1, width)[:, averages(table)] = PASSED_BY
     codes = table.room.array("codes", np.int32, n)
     counts, first = np.zeros(space, np.int64), np.empty(space, np.int64)
-    of = [whole(c, np.int32) for c in (table.quantity, table.metric, table.rank)]
+    of = [whole(c, HALVES) for c in (table.quantity, table.metric, table.rank)]
     known = counted(*of, pairs, width, NO_RANK, low, ranks, codes, counts, first)
     if known == FULL:
         return None

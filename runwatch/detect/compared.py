@@ -9,17 +9,18 @@ import numpy as np
 from runwatch.arrays import Flags, Floats, Ints
 from runwatch.detect.series import Groups
 from runwatch.detect.steps import Rows, Told, among, firsts, is_kept, spread
+from runwatch.kernels.agreement import EXACT, MOST, SAME, compared
 from runwatch.slotted import mutable
 
-MOST = 256  # steps that are kept of a metric; of more, every second one
-SAME = 1e-3  # share by which values may differ that agree: they are printed rounded
-EXACT = 1e-5  # share by which they may differ where agreement is to be proven
 PROVEN = 30  # steps at which all ranks agreed, before a disagreement means something
 LOCAL = 5  # steps of disagreement before that, after which a metric is each rank's own
 RANKS = 4096
 _GROUPS = 8  # what ranks say differently of one step; more say nothing together
-_FEW = 4096  # rows that are taken in together
-_COLUMNS = ("value", "rank", "line", "time", "count", "loose")
+_FEW = 512  # rows that are taken in together where they differ
+_COLUMNS: dict[str, Any] = {
+    "keys": np.int64, "value": np.float64, "rank": np.int64, "line": np.int64, "time": np.int64,
+    "count": np.int64, "loose": np.bool_,
+}  # fmt: skip
 
 Place = tuple[str, int, int]  # stream, line and time
 
@@ -67,8 +68,9 @@ class Compared:
         if rows is None or (len(self.last) == 1 and self._alone(rows)):
             return
         while len(rows.keys):
-            end = self._end(rows.keys)
-            self._take(rows.of(slice(0, end)))
+            if (end := self._agreeing(rows) if told.compiled else 0) == 0:
+                end = self._end(rows.keys)
+                self._take(rows.of(slice(0, end)))
             if self.local:
                 return
             if len(self.keys) > MOST:
@@ -92,21 +94,15 @@ class Compared:
             return None
         if len(self.last) == 1:
             self._ahead(told)
-        at, keys = told.kept(self.stride)
-        group = np.searchsorted(groups.begins, at, side="right") - 1
+        at, keys, group = told.kept(self.stride)
         kept = (ranks[group] >= 0) & ((at != groups.begins[group]) | (keys != last[group]))
         at, keys, of = at[kept], keys[kept], ranks[group[kept]]
-        if len(groups) > 1:  # as if each had come by itself
-            order = np.argsort(groups.arrays.line[at], kind="stable")
-            at, keys, of = at[order], keys[order], of[order]
         line, time, value = groups.arrays.line[at], groups.arrays.time[at], groups.arrays.value[at]
         return Rows(keys, of, line, time, value)
 
     def _ahead(self, told: Told) -> None:
         """Thin before what the only rank so far says comes in, where that would be done anyhow."""
-        stride = self.stride
-        while told.rises and np.count_nonzero(is_kept(told.spread, stride)) > MOST:
-            stride *= 2
+        stride = told.stride(self.stride, MOST)
         if stride > self.stride:
             self._thin(stride)
 
@@ -128,14 +124,31 @@ class Compared:
 
     def _append(self, rows: Rows) -> None:
         zero = np.zeros(len(rows.keys), np.int64)
-        told = (rows.value, rows.rank, rows.line, rows.time, zero, zero > 0)
-        self.keys = np.concatenate((self.keys, rows.keys))
+        told = (rows.keys, rows.value, rows.rank, rows.line, rows.time, zero, zero > 0)
         for name, column in zip(_COLUMNS, told, strict=True):
             setattr(self, name, np.concatenate((getattr(self, name), column)))
 
     def _choose(self, which: Any) -> None:
-        for name in ("keys", *_COLUMNS):
+        for name in _COLUMNS:
             setattr(self, name, getattr(self, name)[which])
+
+    def _agreeing(self, rows: Rows) -> int:
+        """Take in rows by compiled code, up to one that differs or makes steps too many; how many
+        they were."""
+        n, at = len(self.keys), np.array([len(self.keys), 0])
+        room = min(n + len(rows.keys), max(n, MOST) + 1)
+        known = {name: np.zeros(room, kind) for name, kind in _COLUMNS.items()}
+        for name, column in known.items():
+            column[:n] = getattr(self, name)
+        compared(
+            rows.keys, rows.rank, rows.line, rows.time, rows.value,
+            *(known[name] for name in ("keys", "rank", "line", "time", "value", "count")),
+            known["loose"].view(np.int8), at,
+        )  # fmt: skip
+        if (end := int(at[1])) > 0:
+            for name, column in known.items():
+                setattr(self, name, column[: at[0]].copy())
+        return end
 
     def _end(self, keys: Ints) -> int:
         """How many rows there are until one step too many is kept, of the next few."""
@@ -152,6 +165,9 @@ class Compared:
             self._choose(np.argsort(self.keys))
         at = np.searchsorted(self.keys, rows.keys)
         same, exact = (_same(rows.value, self.value[at], share) for share in (SAME, EXACT))
+        if not same.all() and self._becomes_local(rows.keys[~same]):
+            self.__init__(self.segment, local=True)  # type: ignore[misc]
+            return
         begin = 0
         for i in [*np.flatnonzero(~same).tolist(), len(same)]:
             np.add.at(self.count, at[begin:i][same[begin:i]], 1)
@@ -176,6 +192,14 @@ class Compared:
         place = (self.streams[rank], int(rows.line[i]), int(rows.time[i]))
         groups.append(Group(value, [rank], place))
 
+    def _becomes_local(self, keys: Ints) -> bool:
+        """Whether the metric is each rank's own once rows have differed at these steps, in this
+        order: it is where steps enough differ and too few before them could prove agreement."""
+        if self.proven or len(self.apart.keys() | {*keys.tolist()}) < LOCAL:
+            return False
+        first = min([int(keys[0]), *self.apart])
+        return int(np.searchsorted(self.keys, first)) < PROVEN
+
     def _is_local(self) -> bool:
         """Whether the metric is each rank's own: it differs before agreement was proven."""
         if not self.proven:
@@ -193,7 +217,7 @@ class Compared:
 
     def state(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
-        columns = {name: getattr(self, name).tolist() for name in ("keys", *_COLUMNS)}
+        columns = {name: getattr(self, name).tolist() for name in _COLUMNS}
         columns["value"] = [_plain(value) for value in columns["value"]]
         apart = [
             [key, [[_plain(g.value), g.ranks, list(g.place)] for g in groups]]
@@ -206,10 +230,7 @@ class Compared:
     @classmethod
     def restored(cls, state: dict[str, Any]) -> "Compared":
         """What `state` gave, as it was."""
-        kinds = {"value": np.float64, "loose": np.bool_}
-        columns: dict[str, Any] = {
-            n: np.array(state[n], kinds.get(n, np.int64)) for n in ("keys", *_COLUMNS)
-        }
+        columns: dict[str, Any] = {n: np.array(state[n], kind) for n, kind in _COLUMNS.items()}
         apart = {
             key: [Group(float(v), ranks, tuple(place)) for v, ranks, place in groups]
             for key, groups in state["apart"]

@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from runwatch.arrays import Ints
 from runwatch.detect.fold import finding
 from runwatch.detect.series import Columns, Groups
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.arranging import furthest
 from runwatch.kernels.rolling import middle
+from runwatch.kernels.run import compiles
 from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
 
@@ -94,32 +97,37 @@ def _fresh(segment: int) -> dict[str, Any]:
 def _take(ranks: dict[str, dict[str, Any]], stream: str, groups: Groups) -> None:
     """One more stretch of every rank's records."""
     line, time, step, _, _ = groups.arrays
-    if len(groups) == 1:
-        tops, told = [int(step.max())], [int(np.count_nonzero(step != NOTHING))]
+    tops, at, told, firsts = (np.empty(len(groups), np.int64) for _ in range(4))
+    if compiles(len(step)):
+        furthest(step, groups.begins, tops, at, told, firsts)
     else:
-        tops = np.maximum.reduceat(step, groups.begins[:-1]).tolist()
-        told = np.add.reduceat(step != NOTHING, groups.begins[:-1], dtype=np.int64).tolist()
+        _furthest(step, groups.begins, tops, at, told, firsts)
     rows = zip(
-        groups.names,
-        groups.segments.tolist(),
-        pairwise(groups.begins.tolist()),
-        tops,
-        told,
-        strict=True,
-    )
-    for (_, rank), segment, (begin, end), top, count in rows:
+        groups.names, groups.segments.tolist(), tops.tolist(), told.tolist(), firsts.tolist(),
+        line[at].tolist(), time[at].tolist(), strict=True,
+    )  # fmt: skip
+    for (_, rank), segment, top, count, first, where, when in rows:
         if rank is None or not count or (str(rank) not in ranks and len(ranks) >= _KEPT):
             continue
         of = ranks.setdefault(str(rank), _fresh(-1))
         if segment != of["segment"]:
             of.update(_fresh(segment))
         if of["first"] is None:
-            of["first"] = int(step[begin:end][step[begin:end] != NOTHING][0])
+            of["first"] = first
         of["records"] += count
         if top > of["last"]:
-            at = begin + int(np.argmax(step[begin:end]))
-            when = None if time[at] == NOTHING else int(time[at])
-            of.update(last=top, line=int(line[at]), stream=stream, time=when)
+            at_time = None if when == NOTHING else when
+            of.update(last=top, line=where, stream=stream, time=at_time)
+
+
+def _furthest(step: Ints, begins: Ints, tops: Ints, at: Ints, told: Ints, firsts: Ints) -> None:
+    """`arranging.furthest` without compiled code."""
+    for i, (begin, end) in enumerate(pairwise(begins.tolist())):
+        own = step[begin:end]
+        at[i] = begin + int(np.argmax(own))
+        known = own[own != NOTHING]
+        tops[i], told[i] = step[at[i]], len(known)
+        firsts[i] = known[0] if len(known) else NOTHING
 
 
 def _is_silent(of: dict[str, Any], typical: float) -> bool:

@@ -4,28 +4,27 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, Groups, place
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.rolling import LEAST
+from runwatch.kernels.run import compiles
+from runwatch.kernels.runaway import ABSURD, FELL, KEPT, SEEN, SURE, calm
 from runwatch.kernels.tracks import NOTHING
 from runwatch.plain import counted
 from runwatch.records import Batch
 
-KEPT = 40  # records of a segment that are looked at
 AWAY = 1000.0  # times all that it was before: no loss of a healthy run
-ABSURD = 1e5  # and at least this much, since a loss may begin near zero
 DOUBLED = 2.0  # times all that it was before: where it began to run
-SURE = 2  # records that must stand so far up
-FELL = 5  # records that must have fallen before it is known what a run had learned
 LEFT = 5.0  # usual changes from record to record, that it must have learned
 JUMPED = 10.0  # usual changes, by which it must have jumped
 DOUBTFUL = 0.25  # of the jump, and half of what it learned: enough to wait, not to stop
 STAYS = 5  # records that it must have stayed up
 FALLS = 0.25  # of the jump, by which it must have come down to be learning something new
 FEW = 3  # records that tell where it stands by now
-_SEEN = 3  # records up, after which a jump is told as one that is not over
 
 
 class Detector:
@@ -44,8 +43,8 @@ class Detector:
     Misses: rises that stay below the level of the first records, and those of later records,
     which `spike` and `divergence` judge.
 
-    Tune: AWAY and ABSURD say what no healthy loss reaches; a loss that is a sum over many
-    tokens or pixels may need a larger ABSURD.
+    Tune: AWAY, and ABSURD in kernels/runaway.py, say what no healthy loss reaches; a loss that is a
+    sum over many tokens or pixels may need a larger ABSURD.
     """
 
     name = "runaway"
@@ -59,11 +58,15 @@ class Detector:
         groups = columns.groups.get("loss")
         if groups is None:
             return
+        behind: list[int] | None = None
         for i, (key, segment) in enumerate(zip(groups.keys, groups.segments.tolist(), strict=True)):
             track = self._tracks.get(key)
             if track is None or track["segment"] != segment:
                 self._close(key, track, State.PROGRESSED)
                 track = self._tracks[key] = _begun(segment)
+                behind = _behind(groups) if behind is None else behind
+                if behind[i] >= 0:
+                    track.update(count=KEPT, step=int(groups.arrays.step[behind[i]]))
             if track["count"] < KEPT or track["at"] is not None:
                 self._follow(key, track, groups, i)
 
@@ -76,7 +79,7 @@ class Detector:
     def check(self) -> Check:
         """Ran when a few losses were reported."""
         few = max((track["count"] for track in self._tracks.values()), default=0)
-        ran = few >= _SEEN + SURE
+        ran = few >= SEEN + SURE
         return Check(self.name, ran, "" if ran else f"a loss in {counted(few, 'record')} only")
 
     def state(self) -> dict[str, Any]:
@@ -121,6 +124,16 @@ class Detector:
             self._over[key] = [*self._over.get(key, ()), {**told, "state": state.value}][-10:]
 
 
+def _behind(groups: Groups) -> list[int]:
+    """The row of each series at which its first records are over and surely were calm, -1 where
+    that is not known; of what is compiled only."""
+    if not compiles(len(groups.arrays.value)):
+        return [-1] * len(groups)
+    at = np.empty(len(groups), np.int64)
+    calm(groups.arrays.step, groups.arrays.value, groups.begins, at)
+    return at.tolist()
+
+
 def _begun(segment: int) -> dict[str, Any]:
     return {
         "segment": segment, "step": None, "count": 0, "values": [], "places": [],
@@ -163,7 +176,7 @@ def _lost(values: list[float]) -> tuple[int | None, bool]:
     it has stayed there."""
     if values[-1] <= max(values[:FELL]):
         return None, False
-    for begin in range(FELL, min(LEAST, len(values) - _SEEN) + 1):
+    for begin in range(FELL, min(LEAST, len(values) - SEEN) + 1):
         before, after = values[:begin], values[begin:]
         if min(after) <= max(before) or before[0] < max(before):
             continue

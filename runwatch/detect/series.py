@@ -17,8 +17,8 @@ from runwatch.arrays import Flags, Floats, Ints
 from runwatch.column import Column
 from runwatch.detect.arrange import arranged
 from runwatch.detect.table import NO_RANK, Arrangement, Room
-from runwatch.kernels.run import SEGMENT, Kernel, Run, expect
-from runwatch.kernels.tracks import NOTHING, Tracks, keyed, unkeyed
+from runwatch.kernels.run import SEGMENT, Kernel, expect, numbers_of, passed
+from runwatch.kernels.tracks import NOTHING, Tracks, unkeyed
 from runwatch.records import Batch
 
 
@@ -57,6 +57,11 @@ class Groups:
         return self.find()
 
     @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """What tells compiled kernels of them."""
+        return numbers_of(self.arrays, self.begins, self.segments)
+
+    @cached_property
     def lists(self) -> list[list[Any]]:
         """The same as plain numbers."""
         return [column.tolist() for column in self.arrays]
@@ -91,7 +96,7 @@ class Columns:
         self.value: Floats = _column(points.column("value"), np.nan)
         self.segment = _column(points.column("segment"), 0)
         self.metric = _column(metric, 0)
-        self.quantity = _column(quantity, -1)
+        self.given_quantity, self.unmeasured = quantity.values, quantity.null
         self.metrics = metric.words
         self.quantities = quantity.words
 
@@ -99,21 +104,37 @@ class Columns:
         return len(self.line)
 
     @cached_property
+    def quantity(self) -> Any:
+        """What each row measures, by its place in `quantities`."""
+        given, none = self.given_quantity, self.unmeasured
+        return given if none is None else np.where(none, np.int32(-1), given)
+
+    @cached_property
     def measured(self) -> Flags:
         """Which rows measure a quantity that is known."""
         return np.asarray(self.quantity >= 0)
+
+    @cached_property
+    def last(self) -> int:
+        """The last row that measures a quantity that is known; -1 where none does."""
+        for end in range(len(self), 0, -_FEW):
+            rows = slice(max(0, end - _FEW), end)
+            known = self.given_quantity[rows] >= 0
+            if self.unmeasured is not None:
+                known &= ~self.unmeasured[rows]
+            if known.any():
+                return end - 1 - int(known[::-1].argmax())
+        return -1
 
     @cached_property
     def groups(self) -> dict[str, Groups]:
         """The series of every quantity, in the order in which they first appear."""
         if not len(self):
             return {}
-        whole = self._arranged
-        edges = np.flatnonzero(np.diff(whole.quantities, prepend=-1, append=-1)).tolist()
-        return {
-            self.quantities[whole.quantities[a]]: self._groups(whole, a, b)
-            for a, b in pairwise(edges)
-        }
+        whole, told = self._arranged, self._arranged.quantities.tolist()
+        edges = [i for i in range(1, len(told)) if told[i] != told[i - 1]]
+        spans = pairwise([0, *edges, len(told)]) if told else ()
+        return {self.quantities[told[a]]: self._groups(whole, a, b) for a, b in spans}
 
     @property
     def record(self) -> int:
@@ -127,17 +148,27 @@ class Columns:
 
     def _groups(self, whole: Arrangement, a: int, b: int) -> Groups:
         """The series `a` to `b`, which are of one quantity."""
-        own = slice(int(whole.begins[a]), int(whole.begins[b]))
-        begins, rows = whole.begins[a : b + 1] - whole.begins[a], whole.first[a:b]
-        ranks = [self.stream.rank if r == NO_RANK else r for r in self.rank[rows].tolist()]
+        begins, rows = whole.begins[a : b + 1], whole.first[a:b]
+        own = slice(int(begins[0]), int(begins[-1]))
+        segments, ranks = self._common if whole.size else self._of(rows)
         metrics = [self.metrics[m] for m in self.metric[rows].tolist()]
-        names = list(zip(metrics, ranks, strict=True))
-        keys = [keyed(self.stream.name, metric, rank) for metric, rank in names]
-        shared = slice(0, len(self) // whole.size) if whole.size else own
-        arrays = Rows(*(column[shared] for column in whole.rows))
-        arrays = arrays._replace(value=whole.rows[4][own])
+        names, keys = self.room.names.of(self.stream.name, metrics, ranks)
+        places = whole.rows[:4] if whole.size else [column[own] for column in whole.rows[:4]]
+        arrays = Rows(*(*places, whole.rows[4][own]))
         find = partial(_part_of, whole, own)
-        return Groups(begins, self.segment[rows], arrays, names, keys, find)
+        return Groups(begins - begins[0], segments, arrays, names, keys, find)
+
+    @cached_property
+    def _common(self) -> tuple[Ints, list[int | None]]:
+        """Segments and ranks of the series of each quantity, where all have the same ones."""
+        first, told = self._arranged.first, self._arranged.quantities
+        return self._of(first[: len(first) // max(1, len({*told.tolist()}))])
+
+    def _of(self, rows: Ints) -> tuple[Ints, list[int | None]]:
+        """Segment and rank of series whose first rows these are."""
+        ranks = self.rank[rows].tolist()
+        named = [self.stream.rank if rank == NO_RANK else rank for rank in ranks]
+        return self.segment[rows].astype(np.int64), named
 
 
 def _part_of(whole: Arrangement, own: slice) -> Ints:
@@ -146,30 +177,26 @@ def _part_of(whole: Arrangement, own: slice) -> Ints:
 
 def _column(column: Column, null: float) -> Any:
     """A column as it lies in memory where nothing is null: what is not copied costs nothing."""
-    if column.empty:
-        return np.broadcast_to(np.float64(null) if null != null else np.int64(null), len(column))
-    return column.numbers(null)
+    return _NULLS[null][: len(column)] if column.empty else column.numbers(null)
+
+
+_FEW = 64
+_NULLS = {  # by how it is told that nothing is known, as much of that as there may be rows
+    null: np.broadcast_to(np.float64(null) if null != null else np.int64(null), 1 << 40)
+    for null in (0, NOTHING, NO_RANK, np.nan)
+}
 
 
 def run(
-    kernel: Kernel, tracks: Tracks, groups: Groups, more: Any = 0, *, unless: tuple[str, ...] = (),
-) -> Iterator[tuple[int, int, str, int, int]]:  # fmt: skip
+    kernel: Kernel, tracks: Tracks, groups: Groups, more: Any = 0
+) -> Iterator[tuple[int, int, str, int, int]]:
     """Let a kernel go over series; gives each event's code, slot, key and segment of the series
-    where it happened, and its row of `groups.arrays`, of SEGMENT the first of the series. Metrics
-    with one of the words of `unless` are passed by."""
+    where it happened, and its row of `groups.arrays`, of SEGMENT the first of the series."""
     expect(tracks, len(groups.arrays[0]))
-    slots = [
-        -1
-        if unless and any(word in metric.lower() for word in unless)
-        else tracks.slot(key, segment)
-        for (metric, _), key, segment in zip(
-            groups.names, groups.keys, groups.segments.tolist(), strict=True
-        )
-    ]
-    passed = Run(kernel, tracks, groups, slots, more)
-    for code, i, row in passed:
+    slots = tracks.places(groups.keys, groups.segments)
+    for code, i, row in passed(kernel, tracks, groups, slots, more):
         at = int(groups.begins[i]) if code == SEGMENT else row
-        yield code, slots[i], groups.keys[i], int(groups.segments[i]), at
+        yield code, int(slots[i]), groups.keys[i], int(groups.segments[i]), at
 
 
 def place(key: str, line: int, step: int, time: int) -> dict[str, Any]:

@@ -39,10 +39,8 @@ class Live:
 
     def feed(self, batch: Batch, columns: Columns) -> bool:
         """Take the next batch: did it bring progress, and where?"""
-        back = int(columns.measured[::-1].argmax()) if len(columns) else 0
-        if len(columns) and columns.measured[-1 - back]:
-            step = int(columns.step[-1 - back])
-            line = int(columns.line[-1 - back])
+        if (last := columns.last) >= 0:
+            step, line = int(columns.step[last]), int(columns.line[last])
             self._arrived(batch, line, None if step == NOTHING else step)
         elif batch.progress:
             step, line = max(batch.progress.values(), key=lambda place: place[1])

@@ -163,11 +163,11 @@ def _advances(columns: Columns) -> Ints | slice:
         if time.min() != NOTHING and (time[1:] != time[:-1]).all():
             return slice(None, None, columns.record)
     if len(columns) >= LARGE and compiles(len(columns)):
-        from runwatch.kernels.arranging import advanced, whole
+        from runwatch.kernels.arranging import HALVES, WHOLES, advanced, whole
 
         rows: Ints = columns.room.array("advances", np.int64, len(columns))
-        quantity, segment = (whole(c, np.int32) for c in (columns.quantity, columns.segment))
-        return rows[: advanced(quantity, whole(columns.time, np.int64), segment, rows)]
+        quantity, segment = (whole(c, HALVES) for c in (columns.quantity, columns.segment))
+        return rows[: advanced(quantity, whole(columns.time, WHOLES), segment, rows)]
     time, segment, measured = columns.time, columns.segment, columns.measured
     fresh = np.concatenate(([True], time[1:] != time[:-1]))
     fresh[1:] |= segment[1:] != segment[:-1]
@@ -210,10 +210,10 @@ def _progress(track: dict[str, Any], batch: Batch, time: Ints, line: Ints, step:
     began = 0 if track["at"] is None else 1
     top = np.concatenate(([track["at"]["time"]], time)) if began else np.ascontiguousarray(time)
     ends: Ints | range = range(len(top))
-    passed = np.diff(top)
+    passed = top[1:] - top[:-1]
     if len(passed) and passed.min() <= 0:
         top = np.maximum.accumulate(top)
-        ends = np.concatenate(([0], np.flatnonzero(np.diff(top)) + 1))
+        ends = np.concatenate(([0], np.flatnonzero(top[1:] != top[:-1]) + 1))
         passed = np.diff(top[ends])
     if len(passed):
         if (longest := float(passed.max() / 1e6)) > QUIET:

@@ -7,11 +7,11 @@ import numpy as np
 
 from runwatch.arrays import Flags, Floats, Ints
 from runwatch.detect.series import Groups
+from runwatch.detect.table import Room
+from runwatch.kernels.agreement import SPREAD, STEPS, STRIDES, kept, strides
 from runwatch.kernels.tracks import NOTHING
 
-_STEP_BITS, _STEPS, _EPOCHS = 40, (1 << 40) - 1, (1 << 22) - 1
-# The golden ratio, by which neighbours fall apart (Knuth, The Art of Computer Programming 3, 6.4).
-_SPREAD = np.int64(0x9E3779B97F4A7C15 - (1 << 64))
+_STEP_BITS, _EPOCHS = 40, (1 << 22) - 1
 
 
 class Rows(NamedTuple):
@@ -30,26 +30,46 @@ class Rows(NamedTuple):
 
 class Told:
     """The steps of these series, asked for by all metrics that stand in the same records; worked
-    out where somebody asks."""
+    out where somebody asks, by `compiled` code or without."""
 
-    def __init__(self, groups: Groups) -> None:
-        self._step, self._epoch = groups.arrays.step, groups.arrays.epoch
-        self._begins = groups.begins
-        self._kept: dict[int, tuple[Ints, Ints]] = {}
+    def __init__(self, groups: Groups, room: Room, *, compiled: bool) -> None:
+        self.compiled = compiled
+        self._step, self._epoch, self._line = (
+            groups.arrays.step, groups.arrays.epoch, groups.arrays.line
+        )  # fmt: skip
+        self._begins, self._room = groups.begins, room
+        self._kept: dict[int, tuple[Ints, Ints, Ints]] = {}
 
     @cached_property
     def _epochs(self) -> bool:
         return bool(not np.isnan(self._epoch[0]) or not np.isnan(self._epoch).all())
 
     @cached_property
-    def spread(self) -> Ints:
+    def _compiled(self) -> bool:
+        return self.compiled and not self._epochs
+
+    @cached_property
+    def _spread(self) -> Ints:
         """A number of each row by which it is kept or not."""
         return spread(self.keys(slice(None)) if self._epochs else self._step)
 
     @cached_property
-    def rises(self) -> bool:
-        """Whether each row is of a later step than the one before."""
-        return bool((self._step[1:] > self._step[:-1]).all() and not self._epochs)
+    def _strides(self) -> tuple[bool, list[int]]:
+        """Whether each row is of a later step than the one before, and if, how many rows each
+        stride leaves."""
+        if self._compiled:
+            counts = np.zeros(STRIDES, np.int64)
+            return bool(strides(self._step, counts)), counts.tolist()
+        if self._epochs or not (self._step[1:] > self._step[:-1]).all():
+            return False, []
+        return True, [int(np.count_nonzero(is_kept(self._spread, 1 << n))) for n in range(STRIDES)]
+
+    def stride(self, least: int, most: int) -> int:
+        """The stride, `least` or a longer one, that leaves at most so many rows; `least` where not
+        each row is of a later step than the one before."""
+        rises, counts = self._strides
+        left = counts[least.bit_length() - 1 :] if rises else []
+        return least << sum(1 for count in left if count > most)
 
     @cached_property
     def ends(self) -> list[int]:
@@ -59,29 +79,45 @@ class Told:
 
     def keys(self, at: Any) -> Ints:
         """Epoch and step of these rows as one number."""
-        keys: Ints = np.clip(self._step[at], 0, _STEPS)
+        keys: Ints = np.clip(self._step[at], 0, STEPS)
         if not self._epochs:
             return keys
         whole = np.clip(np.nan_to_num(self._epoch[at]), 0, _EPOCHS).astype(np.int64)
         keys += whole << _STEP_BITS
         return keys
 
-    def kept(self, stride: int) -> tuple[Ints, Ints]:
+    def kept(self, stride: int) -> tuple[Ints, Ints, Ints]:
         """The rows that are kept with this stride, whose step is told and not that of the row
-        before, and their keys."""
+        before, in line order: where they are, their keys and the series that they are of."""
         if stride not in self._kept:
-            at = np.flatnonzero(is_kept(self.spread, stride))
-            at = at[self._step[at] != NOTHING]
-            keys = self.keys(at)
-            fresh = keys != self.keys(np.maximum(at - 1, 0))
-            fresh |= self._begins[np.searchsorted(self._begins, at, side="right") - 1] == at
-            self._kept[stride] = at[fresh], keys[fresh]
+            found = self._chosen(stride)
+            if len(self._begins) > 2:  # as if each had come by itself
+                order = np.argsort(self._line[found[0]], kind="stable")
+                found = found[0][order], found[1][order], found[2][order]
+            self._kept[stride] = found
         return self._kept[stride]
+
+    def _chosen(self, stride: int) -> tuple[Ints, Ints, Ints]:
+        """The same, series after series."""
+        if self._compiled:
+            at, keys, group = (
+                self._room.array(f"kept {name}", np.int64, len(self._step))
+                for name in ("rows", "keys", "series")
+            )
+            n = kept(self._step, self._begins, stride, at, keys, group)
+            return at[:n].copy(), keys[:n].copy(), group[:n].copy()
+        at = np.flatnonzero(is_kept(self._spread, stride))
+        at = at[self._step[at] != NOTHING]
+        keys = self.keys(at)
+        group = np.searchsorted(self._begins, at, side="right") - 1
+        fresh = keys != self.keys(np.maximum(at - 1, 0))
+        fresh |= self._begins[group] == at
+        return at[fresh], keys[fresh], group[fresh]
 
 
 def spread(keys: Ints) -> Ints:
     """Numbers whose last bits are as good as drawn at random."""
-    drawn: Ints = (keys * _SPREAD) >> 40
+    drawn: Ints = (keys * np.int64(SPREAD)) >> 40
     return drawn
 
 
@@ -101,7 +137,7 @@ def among(keys: Ints, known: Ints) -> Flags:
 
 def step_of(key: int) -> int:
     """The step of a key."""
-    return key & _STEPS
+    return key & STEPS
 
 
 def is_kept(spread: Ints, stride: int) -> Flags:

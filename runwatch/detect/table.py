@@ -5,7 +5,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from runwatch.arrays import Array, Floats, Ints
+from runwatch.arrays import Array, Flags, Floats, Ints
+from runwatch.kernels.tracks import keyed
 
 NO_RANK = int(np.iinfo(np.int32).min)
 MOVED = ("line", "time", "step", "epoch", "value")  # what is told of the rows of series
@@ -17,6 +18,7 @@ class Room:
 
     def __init__(self) -> None:
         self._kept: dict[str, Array] = {}
+        self.names = Names()
 
     def array(self, name: str, kind: Any, length: int) -> Any:
         """An array of this name; what it holds is left from before."""
@@ -38,8 +40,33 @@ class Room:
         return kept[:length]
 
 
+_LARGE = 1 << 16  # names of series that a room remembers
+
+
+class Names:
+    """Names of series that were asked for once: their keys are the same list each time."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, tuple[list[Any], list[str]]] = {}
+        self._count = 0
+
+    def of(
+        self, stream: str, metrics: list[str], ranks: list[int | None]
+    ) -> tuple[list[tuple[str, int | None]], list[str]]:
+        """Metric and rank of each series, and its key within a run."""
+        asked = (stream, *metrics, *ranks)
+        if asked not in self._kept:
+            if self._count > _LARGE:
+                self._kept, self._count = {}, 0
+            names = list(zip(metrics, ranks, strict=True))
+            self._kept[asked] = names, [keyed(stream, metric, rank) for metric, rank in names]
+            self._count += len(names)
+        return self._kept[asked]
+
+
 class Table(Protocol):
-    """What is arranged: `Columns` are one."""
+    """What is arranged: `Columns` are one. `given_quantity` is anything where `unmeasured` is true,
+    which is None where it nowhere is."""
 
     room: Room
     line: Ints
@@ -50,11 +77,16 @@ class Table(Protocol):
     value: Floats
     segment: Any
     metric: Any
-    quantity: Any
+    given_quantity: Any
+    unmeasured: Flags | None
     metrics: Sequence[str]
     quantities: Sequence[str]
 
     def __len__(self) -> int: ...
+
+    @property
+    def quantity(self) -> Any:
+        """What each row measures, by its place in `quantities`; -1 where there is none."""
 
 
 class Arrangement(NamedTuple):
@@ -78,7 +110,12 @@ class Arrangement(NamedTuple):
 
 def averages(table: Table) -> list[int]:
     """The metrics that are running averages."""
-    return [i for i, name in enumerate(table.metrics) if name.endswith(".avg")]
+    return [i for i, name in enumerate(table.metrics) if is_average(name)]
+
+
+def is_average(metric: str) -> bool:
+    """Whether a metric is a running average."""
+    return metric.endswith(".avg")
 
 
 def span(ranks: Any) -> tuple[int, int]:

@@ -38,7 +38,7 @@ class Detector:
     name = "throughput"
 
     def __init__(self) -> None:
-        self._tracks = Tracks(FIELDS)
+        self._tracks = Tracks(FIELDS, unless=AVERAGES)
 
     def feed(self, batch: Batch, columns: Columns) -> None:
         """Take the next batch of one stream."""
@@ -46,7 +46,7 @@ class Detector:
             groups = columns.groups.get(quantity)
             if groups is None:
                 continue
-            passed = run(follow, self._tracks, groups, is_time, unless=AVERAGES)
+            passed = run(follow, self._tracks, groups, is_time)
             for _, slot, _, segment, _ in passed:
                 self._tracks[slot] = self._tracks.fresh(segment=segment)
 

@@ -37,8 +37,8 @@ _SERIES = (
 _NEEDED = {"log10", "pow"}  # of the C library, as Python itself needs them
 _LEVEL = 3
 _KINDS = {
-    "n": WHOLE, "x": REAL, "i": Array(WHOLES), "h": Array(HALVES), "b": Array(BYTES),
-    "f": Array(REALS),
+    "n": WHOLE, "x": REAL, "i": Array(WHOLES), "w": Array(WHOLES), "h": Array(HALVES),
+    "b": Array(BYTES), "f": Array(REALS),
 }  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def written(library: Library) -> str:
     """The library as LLVM's text."""
     module = Module(TWINS)
     if library is judging:
-        for name in (*_SERIES, "arranging"):
+        for name in (*_SERIES, "arranging", "agreement", "runaway"):
             import_module(f"runwatch.kernels.{name}")
     for kernel in library.kernels:
         function, kinds = _source(kernel)

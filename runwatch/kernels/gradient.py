@@ -1,6 +1,6 @@
 """Gradient norms against their own past: spells in which they explode or are exactly 0."""
 
-from math import inf, log10, sqrt
+from math import inf, log10, nan, sqrt
 from typing import Any
 
 from runwatch.kernels.rolling import (
@@ -12,6 +12,7 @@ from runwatch.kernels.rolling import (
     WINDOW,
     push,
     put,
+    quartiles,
     usual,
 )
 from runwatch.kernels.run import DONE, over
@@ -21,6 +22,7 @@ WARM = 100  # first steps, in which norms settle
 FACTOR = 1.0  # decades above the median of the last 200 steps
 SPREADS = 6.0  # and spreads of the norm's logarithm
 SUSTAINED = 10  # steps in a row
+HIGHEST = 300.0  # decades: no limit is above
 ZEROS = 3  # steps in a row at exactly 0
 SOLID = 1e-3  # where the norm stood before, so that it did not just shrink to 0
 CALM, EXPLODED, ZERO = 0, 1, 2
@@ -63,17 +65,27 @@ def close(s: Any) -> bool:
     return bool(told)
 
 
+def changed(s: Any) -> None:
+    """The window is another one. What is usual, and the limit, which is above this one, are worked
+    out where a norm is that high, as hardly any is."""
+    low, mid, _ = quartiles(s)
+    s.low = low
+    s.usual = nan
+    s.limit = min(0.99 * 10.0**FACTOR * mid, 0.9 * 10.0**HIGHEST)
+
+
 def limits(s: Any) -> None:
     """Where norms usually stand, and from where on they explode: `rolling.level` of logarithms."""
+    if s.usual == s.usual:
+        return
     low, mid, high, tail, apart = usual(s)
     median = log10(mid)
     floor = FLOOR * abs(median) + TINY
     within = max((log10(high) - log10(low)) / QUARTILES, (log10(tail) - median) / TWENTIETH)
     slow = log10(1.0 + apart / mid)
     spread = max(sqrt(within * within + slow * slow), floor) * (1.0 + 10.0 / s.n)
-    s.low = low
     s.usual = median
-    s.limit = 10.0 ** min(median + max(FACTOR, SPREADS * spread), 300.0)
+    s.limit = 10.0 ** min(median + max(FACTOR, SPREADS * spread), HIGHEST)
 
 
 def judged(s: Any, value: float, resting: bool) -> int:
@@ -87,7 +99,15 @@ def judged(s: Any, value: float, resting: bool) -> int:
     if value == 0.0:
         solid = s.n >= 10 and s.low >= SOLID
         return ZERO if solid and not resting else -1
-    return EXPLODED if s.n >= 20 and s.seen > WARM and value > s.limit else CALM
+    return EXPLODED if s.n >= 20 and s.seen > WARM and explodes(s, value) else CALM
+
+
+def explodes(s: Any, value: float) -> bool:
+    """Whether a norm is above the limit."""
+    if value <= s.limit:
+        return False
+    limits(s)
+    return bool(value > s.limit)
 
 
 def row(
@@ -103,7 +123,7 @@ def row(
     ended = kind != s.kind and close(s)
     if kind == CALM:
         if push(s, value):
-            limits(s)
+            changed(s)
     else:
         if s.kind == CALM:
             s.kind = kind
@@ -111,6 +131,7 @@ def row(
             s.step = step
             s.time = time
             s.peak = 0.0
+            limits(s)
             s.height = s.usual
         s.count += 1
         s.peak = max(s.peak, value)

@@ -25,6 +25,7 @@ _ARRAYS = {
     letter: np.dtype(kind)
     for letter, kind in (("i", np.int64), ("h", np.int32), ("b", np.int8), ("f", np.float64))
 }
+_EIGHT = (_ARRAYS["i"], _ARRAYS["f"])
 _HEAD = object.__basicsize__  # bytes before what an object is besides an object
 
 
@@ -32,8 +33,9 @@ class Native:
     """One kernel: a function of numbers and arrays that gives a whole number.
 
     `takes` has a letter for each argument: `n` a whole number, `x` a double, `i`, `h`, `b` and `f`
-    an array of int64, int32, int8 or doubles, `r` records, whose `fields` are told. `function` is
-    what it is compiled from, where that is not what its name says.
+    an array of int64, int32, int8 or doubles, `w` one of int64 or of doubles that are told by their
+    bits, `r` records, whose `fields` are told. `function` is what it is compiled from, where that
+    is not what its name says.
     """
 
     def __init__(
@@ -46,41 +48,52 @@ class Native:
     def __call__(self, *numbers: float) -> int:
         """What the kernel gives; other threads run meanwhile. An array is told by its address and
         its length, records by their address."""
-        found: int = self._code(*numbers)
+        found: int = self.code(*numbers)
         return found
 
     def bound(self, *given: Any) -> Callable[[], int]:
         """A call with these arrays and numbers, which it holds; to be made as often as wanted.
         Raises TypeError for an array of another type, or one that is not in one piece."""
-        numbers: list[Any] = []
-        for letter, each in zip(self.takes, given, strict=True):
-            if letter in "nx":
-                numbers.append(each)
-                continue
-            numbers.append(_address(each))
-            if letter != "r":
-                if each.dtype != _ARRAYS[letter] or not each.flags.c_contiguous:
-                    raise TypeError(f"{self.name} takes no such array of {each.dtype}")
-                numbers.append(len(each))
-        return partial(self._with, given, numbers)
+        return partial(self._with, given, numbers(self.takes, given, self.name))
 
     def _with(self, held: Any, numbers: list[Any]) -> int:
         return self(*numbers)
 
     @cached_property
-    def _code(self) -> Any:
+    def code(self) -> Any:
+        """The function that is called, of numbers only."""
         whole, real = ctypes.c_int64, ctypes.c_double
         kinds: dict[str, list[Any]] = {"n": [whole], "x": [real], "r": [whole]}
         taken = (kind for letter in self.takes for kind in kinds.get(letter, [whole, whole]))
         return ctypes.CFUNCTYPE(whole, *taken)(self.library.address(self.name))
 
 
-def _address(array: Any) -> int:
+def numbers(takes: str, given: Sequence[Any], name: str = "a kernel") -> list[Any]:
+    """What a kernel is called with for these arrays and numbers, whose letters `takes` has. Raises
+    TypeError for an array of another type, or one that is not in one piece."""
+    told: list[Any] = []
+    for letter, each in zip(takes, given, strict=True):
+        if letter in "nx":
+            told.append(each)
+            continue
+        told.append(address(each))
+        if letter != "r":
+            fits = each.dtype in _EIGHT if letter == "w" else each.dtype == _ARRAYS[letter]
+            if not fits or not each.flags.c_contiguous:
+                raise TypeError(f"{name} takes no such array of {each.dtype}")
+            told.append(len(each))
+    return told
+
+
+def address(array: Any) -> int:
     """Where the cells of an array are: the first that NumPy's C interface (`PyArrayObject_fields`)
     says of an array, as `array.ctypes.data` tells in forty times the time."""
     if not _is_quick():
         return int(array.ctypes.data)
-    return ctypes.c_size_t.from_address(id(array) + _HEAD).value
+    return _word_at(id(array) + _HEAD).value
+
+
+_word_at = ctypes.c_size_t.from_address
 
 
 @cache

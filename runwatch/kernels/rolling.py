@@ -69,24 +69,32 @@ def push(s: Any, value: float) -> bool:
     return True
 
 
-def usual(s: Any) -> tuple[float, float, float, float, float]:
-    """The quartiles of the window, the median among them, what a twentieth is above, and how far
-    blocks lie apart."""
+def quartiles(s: Any) -> tuple[float, float, float]:
+    """Those of the window, the median among them."""
     if s.blocks == 0:
         n = s.late_n
-        return s.late[n >> 2], s.late[n >> 1], s.late[(3 * n) >> 2], s.late[(19 * n) // 20], 0.0
+        return s.late[n >> 2], s.late[n >> 1], s.late[(3 * n) >> 2]
     blocks = min(s.blocks, BLOCKS)
     low = median = high = 0.0
     for i in range(blocks):
         low += s.lows[i]
         median += s.medians[i]
         high += s.highs[i]
-    median /= blocks
+    return low / blocks, median / blocks, high / blocks
+
+
+def usual(s: Any) -> tuple[float, float, float, float, float]:
+    """The quartiles of the window, the median among them, what a twentieth is above, and how far
+    blocks lie apart."""
+    low, median, high = quartiles(s)
+    if s.blocks == 0:
+        return low, median, high, s.late[(19 * s.late_n) // 20], 0.0
+    blocks = min(s.blocks, BLOCKS)
     tail = median + (middle(s.tops, blocks) - median) * (TWENTIETH / TOP)
     apart = 0.0
     for i in range(blocks):
         apart += abs(s.medians[i] - median)
-    return low / blocks, median, high / blocks, max(tail, median), APART * apart / blocks
+    return low, median, high, max(tail, median), APART * apart / blocks
 
 
 def level(s: Any) -> tuple[float, float]:

@@ -6,7 +6,8 @@ way: a kernel's `stretch` takes a stretch of rows in which nothing happens, with
 row to row in registers, and does to the record what the same rows would have done one by one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,50 +93,38 @@ def expect(tracks: Tracks, rows: int) -> None:
     """So many rows are coming: where compiled code will take them, records are laid out for it, and
     best before new ones join."""
     tracks.seen += rows
-    tracks.rows(compiled=tracks.compiled or compiles(tracks.seen))
+    if not tracks.compiled and compiles(tracks.seen):
+        tracks.rows(compiled=True)
 
 
-class Run:
-    """One pass of a kernel over the series of a quantity; iterating gives what happened.
+def numbers_of(rows: Sequence[Any], begins: Any, segments: Any) -> tuple[int, ...]:
+    """What tells compiled kernels of the rows of series, the same for all of them: where each array
+    is, and its length. The arrays are of the types of `_ROWS`, each in one piece."""
+    found: list[int] = []
+    for array in (*rows, begins, segments):
+        found += native.address(array), len(array)
+    return tuple(found)
 
-    `groups` has the rows of the series as `arrays` and as `lists`. Each event is the kernel's
+
+def passed(
+    kernel: Kernel, tracks: Tracks, groups: Any, slots: Any, more: Any
+) -> Iterator[tuple[int, int, int]]:
+    """One pass of a kernel over the series of a quantity; gives what happened.
+
+    `groups` has the rows of the series as `numbers` and as `lists`. Each event is the kernel's
     code, the index of the series and the row where it happened (not of SEGMENT); the record may be
     changed before the next one is asked for. How many rows come must have been told (`expect`).
     """
-
-    def __init__(
-        self, kernel: Kernel, tracks: Tracks, groups: Any, slots: list[int], more: Any
-    ) -> None:
-        fast = tracks.compiled
-        states = tracks.rows(compiled=fast)
-        self._at: Any = [0, 0]
-        self._call: Callable[[], int]
-        if fast:
-            self._at = np.zeros(2, np.int64)
-            arrays = (*groups.arrays, groups.begins, groups.segments, np.array(slots))
-            self._call = _compiled(kernel, arrays, states, self._at, more)
-        else:
-            rows = [a.tolist() for a in (groups.begins, groups.segments)]
-            listed = more.tolist() if isinstance(more, np.ndarray) else more
-            self._call = lambda: kernel(*groups.lists, *rows, slots, states, self._at, listed)
-
-    def __iter__(self) -> "Run":
-        return self
-
-    def __next__(self) -> tuple[int, int, int]:
-        code = self._call()
-        if code == DONE:
-            raise StopIteration
-        return int(code), int(self._at[0]), int(self._at[1]) - 1
-
-
-def _compiled(
-    kernel: Kernel, columns: Sequence[Any], states: Any, at: Any, more: Any
-) -> Callable[[], int]:
-    """A call of a compiled kernel."""
-    call = compiled[kernel]
-    whole = [
-        np.ascontiguousarray(column, np.float64 if letter == "f" else np.int64)
-        for letter, column in zip(_ROWS, columns, strict=False)
-    ]
-    return call.bound(*whole, states, at, more)
+    if tracks.compiled:
+        at: Any = np.zeros(2, np.int64)
+        call = compiled[kernel]
+        last = native.numbers(call.takes[-1], (more,))
+        given = (native.address(slots), len(slots), tracks.address, native.address(at), 2, *last)
+        follow = partial(call.code, *groups.numbers, *given)
+    else:
+        at, states = [0, 0], tracks.rows(compiled=False)
+        rows = [a.tolist() for a in (groups.begins, groups.segments, slots)]
+        listed = more.tolist() if isinstance(more, np.ndarray) else more
+        follow = partial(kernel, *groups.lists, *rows, states, at, listed)
+    while (code := int(follow())) != DONE:
+        yield code, int(at[0]), int(at[1]) - 1

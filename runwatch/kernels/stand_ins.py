@@ -60,7 +60,7 @@ _FEW = 20  # values whose middle one is found without a copy
 
 def middle(values: Any, n: int) -> float:
     """`rolling.middle`: of few values the one that as many are below as must be, else by selection
-    in a copy (Hoare, Algorithm 65: Find)."""
+    (Hoare, Algorithm 65: Find), where no branch depends on a single value."""
     for i in range(n if n <= _FEW else 0):
         value: float = values[i]
         below = same = 0
@@ -69,26 +69,30 @@ def middle(values: Any, n: int) -> float:
             same += values[j] == value
         if below <= n >> 1 < below + same:
             return value
-    copy: list[float] = [0.0] * plateau.PAIRS
+    left, low, high = [0.0] * plateau.PAIRS, [0.0] * plateau.PAIRS, [0.0] * plateau.PAIRS
     for i in range(n):
-        copy[i] = values[i]
-    low, high, wanted = 0, n - 1, n >> 1
-    while low < high:
-        pivot, i, j = copy[wanted], low, high
-        while i <= j:
-            while copy[i] < pivot:
-                i += 1
-            while pivot < copy[j]:
-                j -= 1
-            if i <= j:
-                copy[i], copy[j] = copy[j], copy[i]
-                i += 1
-                j -= 1
-        if j < wanted:
-            low = i
-        if wanted < i:
-            high = j
-    return copy[wanted]
+        left[i] = values[i]
+    wanted, count = n >> 1, n
+    while True:
+        a, b, c = left[0], left[count >> 1], left[count - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        below = above = 0
+        for i in range(count):
+            value = left[i]
+            low[below] = high[above] = value
+            below += value < pivot
+            above += value > pivot
+        if below <= wanted < count - above:
+            return pivot
+        if wanted < below:
+            count = below
+            for i in range(count):
+                left[i] = low[i]
+        else:
+            wanted -= count - above
+            count = above
+            for i in range(count):
+                left[i] = high[i]
 
 
 TWINS = {

@@ -7,16 +7,19 @@ over to the array when asked, and gives its past as plain JSON values from both.
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from runwatch.arrays import Array, Bytes
+from runwatch.arrays import Array, Bytes, Ints
+from runwatch.kernels.native import address
 from runwatch.slotted import frozen
 
 NOTHING = int(np.iinfo(np.int64).min)  # a null step, time or rank
 _FIRST = 8
+_ASKED = 64  # lists of series whose slots are remembered
 
 
 @frozen
@@ -129,26 +132,59 @@ def look_back(s: Any) -> None:
 
 
 class Tracks:
-    """The records of all series of a run, by key."""
+    """The records of all series of a run, by key; those of metrics with one of the words of
+    `unless` have none."""
 
-    def __init__(self, fields: Sequence[Field]) -> None:
+    def __init__(self, fields: Sequence[Field], unless: tuple[str, ...] = ()) -> None:
         self.fields = tuple(fields)
         self.slots: dict[str, int] = {}
         self.seen = 0  # rows that came by, in this process
+        self._unless = unless
         self._plain: list[Any] = []
         self._array: Array | None = None
-        self._blank: Array | None = None
+        self._blank: Any = None  # bytes of a fresh record
+        self.address = 0  # of the array
+        self._asked: dict[int, tuple[Any, Ints]] = {}
 
     def __len__(self) -> int:
         return len(self.slots)
 
-    def slot(self, key: str, segment: int) -> int:
-        """Where the record of this series stands; a new one begins in this segment."""
-        slot = self.slots.get(key)
-        if slot is None:
-            slot = self.slots[key] = len(self.slots)
-            self._append(segment)
-        return slot
+    def places(self, keys: list[str], segments: Ints) -> Ints:
+        """Where the records of these series stand, -1 for one that has none; new ones begin in
+        their segments. A list that is asked for again must hold what it held."""
+        asked = self._asked.get(id(keys))
+        if asked is not None:
+            return asked[1]
+        slots: list[Any] = list(map(self.slots.get, keys))
+        if None in slots:
+            slots = self._begun(keys, segments.tolist(), slots)
+        if len(self._asked) == _ASKED:
+            self._asked.clear()
+        found: Ints = np.array(slots, np.int64)
+        self._asked[id(keys)] = keys, found
+        return found
+
+    def _begun(self, keys: list[str], segments: list[int], slots: list[Any]) -> list[int]:
+        """The same with new records where there were none."""
+        fresh = []
+        for i, key in enumerate(keys):
+            if slots[i] is not None:
+                continue
+            if self._is_passed_by(key):
+                slots[i] = -1
+                continue
+            if key not in self.slots:
+                self.slots[key] = len(self.slots)
+                fresh.append(segments[i])
+            slots[i] = self.slots[key]
+        self._append(fresh)
+        return slots
+
+    def _is_passed_by(self, key: str) -> bool:
+        if not self._unless:
+            return False
+        metric = unkeyed(key)[1].lower()
+        return any(word in metric for word in self._unless)
 
     def fresh(self, **given: Any) -> Any:
         """A record of which nothing is known but what is given."""
@@ -158,8 +194,8 @@ class Tracks:
         """The records as a kernel takes them; once compiled, always compiled."""
         if self._array is None and compiled:
             plain, self._plain = self._plain, []
-            dtype = np.dtype([field.dtype for field in self.fields])
-            self._array = np.zeros(max(_FIRST, 2 * len(plain)), dtype)
+            dtype, self._blank = _laid_out(self.fields)
+            self._lie_in(np.zeros(max(_FIRST, 2 * len(plain)), dtype))
             for i, row in enumerate(plain):
                 self._pack(i, row)
         return self._plain if self._array is None else self._array
@@ -202,6 +238,7 @@ class Tracks:
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the records that `state` gave."""
         self.slots, self._plain, self._array = {}, [], None
+        self._asked.clear()
         for key, values in state.items():
             row = self.fresh(**{name: _number(value) for name, value in values.items()})
             self.slots[key] = len(self.slots)
@@ -210,27 +247,27 @@ class Tracks:
     def _json(self, row: Any) -> dict[str, Any]:
         return {f.name: _plain(getattr(row, f.name)) for f in self.fields}
 
-    def _append(self, segment: int) -> None:
+    def _append(self, segments: list[int]) -> None:
+        """New records, which begin in these segments."""
         if self._array is None:
-            self._plain.append(self.fresh(segment=segment))
+            self._plain += [self.fresh(segment=segment) for segment in segments]
             return
-        last = len(self.slots) - 1
-        if last >= len(self._array):
-            self._array = np.concatenate((self._array, np.zeros_like(self._array)))
-        if self._blank is None:  # a run of thousands of streams copies it thousands of times
-            self._pack(last, self.fresh())
-            self._blank = _bytes(self._array)[last].copy()
-        _bytes(self._array)[last] = self._blank
-        self._array["segment"][last] = segment
+        end = len(self.slots)
+        begin, room = end - len(segments), len(self._array)
+        if end > room:
+            more = np.zeros(max(room, end - room), self._array.dtype)
+            self._lie_in(np.concatenate((self._array, more)))
+        self._cells[begin:end] = self._blank
+        self._segments[begin:end] = segments
+
+    def _lie_in(self, array: Array) -> None:
+        """From now on records lie in this array."""
+        self._array, self.address = array, address(array)
+        self._cells, self._segments = _bytes(array), array["segment"]
 
     def _pack(self, slot: int, row: Any) -> None:
         assert self._array is not None
-        target = self._array[slot]
-        for field in self.fields:
-            value = getattr(row, field.name)
-            if field.count:
-                value = value + [0] * (field.size - len(value))
-            target[field.name] = value
+        _pack(self.fields, row, self._array[slot])
 
     def _unpacked(self, slot: int) -> Any:
         assert self._array is not None
@@ -240,6 +277,23 @@ class Tracks:
                 used = values[field.count] if field.count else field.size
                 values[field.name] = values[field.name][: min(used, field.size)].tolist()
         return SimpleNamespace(**values)
+
+
+@cache
+def _laid_out(fields: tuple[Field, ...]) -> tuple[Any, Bytes]:
+    """How records of these fields lie in memory, and the bytes of a fresh one."""
+    blank = np.zeros(1, np.dtype([field.dtype for field in fields]))
+    fresh = SimpleNamespace(**{field.name: field.fresh() for field in fields})
+    _pack(fields, fresh, blank[0])
+    return blank.dtype, _bytes(blank)[0]
+
+
+def _pack(fields: Sequence[Field], row: Any, target: Any) -> None:
+    for field in fields:
+        value = getattr(row, field.name)
+        if field.count:
+            value = value + [0] * (field.size - len(value))
+        target[field.name] = value
 
 
 def _bytes(rows: Array) -> Bytes:

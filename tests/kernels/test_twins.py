@@ -63,12 +63,12 @@ def passed(
     values, segments, alike = log
     n = len(values)
     begins = [0, n // 3, n // 2, n]
-    slots = [tracks.slot(str(i), 0) for i in range(3)]
+    slots = tracks.places(["0", "1", "2"], np.zeros(3, np.int64))
     extra = [np.arange(n, dtype=m) % 5 // 4 if isinstance(m, type) else m for m in more or (0,)]
     at: Any = [0, 0]
     steps = [NOTHING if i % 90 > 85 else i // alike for i in range(n)]
     columns = [np.arange(n), np.arange(n), np.array(steps), np.full(n, math.nan), np.array(values)]
-    tables = [np.array(begins), np.array(segments), np.array(slots)]
+    tables = [np.array(begins), np.array(segments), slots]
     if fast:
         assert native.judging.works()
         at = np.zeros(2, np.int64)
@@ -133,7 +133,7 @@ def test_records_go_through_json(fast: bool) -> None:
     """What a record holds comes back from plain JSON, also NaN."""
     tracks = Tracks(FEW)
     for i in range(20):
-        slot = tracks.slot(keyed("log", f"loss {i}", i), i)
+        [slot] = tracks.places([keyed("log", f"loss {i}", i)], np.array([i]))
         tracks[slot] = tracks.fresh(segment=i, n=3, ring=[3.0, 1.0, 2.0])
         tracks.rows(compiled=fast)
     past = json.loads(json.dumps(tracks.state(), allow_nan=False))

@@ -3,14 +3,20 @@
 from dataclasses import replace
 from itertools import permutations
 from math import inf, nan
+from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from runwatch.chunk import Stream
-from runwatch.detect import Columns
+from runwatch.detect import Columns, Room
 from runwatch.detect.agreement import Detector
-from runwatch.detect.compared import MOST
+from runwatch.detect.compared import Compared
+from runwatch.detect.steps import Told
 from runwatch.finding import Finding
+from runwatch.kernels import native
+from runwatch.kernels.agreement import MOST
 from tests.detect.numbers.numeric_batches import Record, batch, feed, record
 
 
@@ -123,3 +129,34 @@ def test_a_log_without_ranks_cannot_be_compared() -> None:
     feed(watching, [record(i, step=i, lr=1e-3) for i in range(50)])
     assert not watching.check().ran
     assert Stream("log").rank is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    ranks=st.integers(1, 5),
+    count=st.integers(1, 700),
+    odd=st.sets(st.integers(0, 40)),
+    kind=st.sampled_from([nan, inf, 1.0005, 1.00001, 2.0]),
+    cut=st.integers(0, 700),
+    drawn=st.randoms(use_true_random=False),
+)
+def test_compiled_code_keeps_the_same_steps(
+    ranks: int, count: int, odd: set[int], kind: float, cut: int, drawn: Random
+) -> None:
+    """In whatever order steps come, repeated or not, and whoever says something else of some: what
+    is known of them is the same, to the last bit."""
+    assert native.judging.works()
+    steps = [drawn.choice([i, drawn.randrange(900)]) for i in range(count)]
+    records = [
+        record(i * ranks + rank + 1, step=step, rank=rank,
+               loss=kind if step % 41 in odd and rank == ranks - 1 else 1.0)
+        for i, step in enumerate(steps)
+        for rank in range(ranks)
+    ]  # fmt: skip
+    plain, fast = Compared(), Compared()
+    for part in (records[: cut * ranks], records[cut * ranks :]):
+        for each in (plain, fast) if part else ():
+            groups = Columns(batch(part)).groups["loss"]
+            told = Told(groups, Room(), compiled=each is fast)
+            each.feed("log", groups, [*range(len(groups))], told)
+    assert plain.state() == fast.state()

@@ -28,12 +28,14 @@ def table(
     points as `size` have line and step in common."""
     n = len(metric)
     line = np.arange(n) // size
+    quantity = np.array([quantities[m] for m in metric], np.int32)
     return Table(
         room=Room(), line=line // 3 + 1, rank=np.array(rank, np.int32), step=line,
         time=np.broadcast_to(np.int64(NOTHING), n), epoch=np.broadcast_to(np.float64(np.nan), n),
         value=np.arange(n) / 7.0, segment=np.array(segment, np.int32),
         metric=np.array(metric, np.int32), metrics=["loss", "lr", "other", "loss.avg"],
-        quantity=np.array([quantities[m] for m in metric], np.int32), quantities=["lr", "loss"],
+        quantity=quantity, given_quantity=np.abs(quantity), unmeasured=quantity < 0,
+        quantities=["lr", "loss"],
     )  # fmt: skip
 
 
