@@ -6,6 +6,7 @@ a number goes is told as `Roles`: for each output of the line's outcome whether 
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from runwatch.parse import numeral
 from runwatch.parse.probe import Probe
@@ -13,6 +14,7 @@ from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
 
 _DIGITS = compiled(rb"\d+")
+_FEW = 4  # numbers whose width is changed one by one
 _PADDING = 2  # blanks in front of a number that may be padding
 _TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
 _WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"00417")
@@ -20,6 +22,9 @@ _WIDER = b"520963"  # than any rank is that a kernel takes
 
 Roles = list[bool]
 Match = re.Match[bytes]
+# By where a number stands: where it goes, None where that cannot be told, and whether a number of
+# any width may stand there.
+Known = dict[int, tuple[Roles | None, bool]]
 
 
 class Lesson:
@@ -41,7 +46,7 @@ class Lesson:
 
     # Many numbers at once
 
-    def roles(self, numbers: list[Match]) -> dict[int, tuple[Roles | None, bool]]:
+    def roles(self, numbers: list[Match]) -> Known:
         """By where a number stands, where it goes and whether its width is free. They are changed
         together; where that does not tell, those of each half are."""
         if len(numbers) == 1:
@@ -52,18 +57,19 @@ class Lesson:
         half = len(numbers) // 2
         return self.roles(numbers[:half]) | self.roles(numbers[half:])
 
-    def _roles_together(self, numbers: list[Match]) -> dict[int, tuple[Roles | None, bool]] | None:
+    def _roles_together(self, numbers: list[Match]) -> Known | None:
+        if not numbers:
+            return {}
         others = [self._other(m, i) for i, m in enumerate(numbers)]
-        if not numbers or (found := self._told_apart(numbers, others)) is None:
-            return None if numbers else {}
         safe = [self._free[m.start()] for m in numbers]
-        if any(safe):
-            wider = [
-                numeral.wider(m.group(), i) if ok else others[i]
-                for i, (m, ok) in enumerate(zip(numbers, safe, strict=True))
-            ]
-            if self._told_apart(numbers, wider) != found:
-                return None
+        wider = [
+            numeral.wider(m.group(), i) if ok else others[i]
+            for i, (m, ok) in enumerate(zip(numbers, safe, strict=True))
+        ]
+        if (found := self._told_apart(numbers, wider)) is None:
+            return None
+        if any(safe) and not self._go_there(numbers, others, found):
+            return None
         self._changed |= {m.start(): other for m, other in zip(numbers, others, strict=True)}
         return {m.start(): (roles, ok) for m, roles, ok in zip(numbers, found, safe, strict=True)}
 
@@ -108,6 +114,18 @@ class Lesson:
         seen = self.look([(m.start(), m.end(), t) for m, t in zip(numbers, texts, strict=True)])
         return self._sorted_out(seen, texts)
 
+    def _go_there(self, numbers: list[Match], texts: list[bytes], roles: list[Roles]) -> bool:
+        """Whether others in the places of numbers go where those did, and nothing else changes."""
+        seen = self.look([(m.start(), m.end(), t) for m, t in zip(numbers, texts, strict=True)])
+        if seen is None or not seen.same_form(self.base) or seen.time != self.base.time:
+            return False
+        told = {i: text for text, role in zip(texts, roles, strict=True)
+                for i, goes in enumerate(role) if goes}  # fmt: skip
+        return all(
+            _is(now, float(told[i])) if i in told else now == was or (now != now and was != was)
+            for i, (was, now) in enumerate(zip(self.base.outputs(), seen.outputs(), strict=True))
+        )
+
     def _sorted_out(self, seen: Outcome | None, texts: Sequence[bytes]) -> list[Roles] | None:
         """Into which outputs each text goes by what came of the line with them."""
         if seen is None or not seen.same_form(self.base) or seen.time != self.base.time:
@@ -123,7 +141,7 @@ class Lesson:
             roles[sources[0]][position] = True
         return roles
 
-    def twins(self, known: dict[int, tuple[Roles | None, bool]]) -> dict[int, int]:
+    def twins(self, known: Known) -> dict[int, int]:
         """Numbers that only mean something while they are the same, as a rank that a prefix and a
         field name: where each stands and where the first of them does, whose roles are then
         known."""
@@ -158,7 +176,7 @@ class Lesson:
         text = m.group()
         return text.isdigit() and len(text) < len(_TIMES[0]) and self.is_idle(m, False)
 
-    def all_idle(self, known: dict[int, tuple[Roles | None, bool]]) -> bool:
+    def all_idle(self, known: Known) -> bool:
         """Whether all numbers that mean nothing do so together, whatever they are."""
         rounds: list[list[tuple[Match, bytes]]] = []
         for m in self.numbers:
@@ -185,21 +203,39 @@ class Lesson:
         roles = self._roles_of([m for m, _ in changed], [other for _, other in changed])
         return roles is not None and not any(map(any, roles))
 
-    def any_width(self, m: Match, roles: Roles) -> bool:
-        """Whether a number that stands where widths may matter is the same thing in all of them:
-        a rank in `[1,0]<stderr>:` is, a thousand is not."""
-        if not m.group().isdigit():
-            return False
+    def any_width(self, known: Known) -> set[int]:
+        """Where the numbers stand that are the same thing in any width, though widths may matter
+        there: a rank in `[1,0]<stderr>:` is, a thousand is not."""
+        asked = [
+            m for m in self.numbers
+            if any(known[m.start()][0] or ()) and not known[m.start()][1] and m.group().isdigit()
+        ]  # fmt: skip
+        inside = [m for m in asked if m.end() > self._front]
+        if not (len(inside) > _FEW and self._have_any_width(inside, known)):
+            inside = [m for m in inside if self._have_any_width([m], known)]
+        prefixed = (m for m in asked if m.end() <= self._front)
+        return {m.start() for m in (*inside, *filter(partial(self._in_prefix, known), prefixed))}
+
+    def _in_prefix(self, known: Known, m: Match) -> bool:
+        """The same of a number in a prefix, whatever the message is; what was found is kept."""
         before, behind = self.line[: m.start()], self.line[m.end() : self._front]
         prefix = _DIGITS.sub(b"0", before), _DIGITS.sub(b"0", behind)
-        known = self.probe.widths.get(prefix) if m.end() <= self._front else None
-        if known is None:
-            known = all(
-                self._role(m, text) == roles for text in _widths(roles) if text != m.group()
-            )
-            if m.end() <= self._front:
-                self.probe.widths[prefix] = known
-        return known
+        found = self.probe.widths.get(prefix)
+        if found is None:
+            found = self.probe.widths[prefix] = self._have_any_width([m], known)
+        return found
+
+    def _have_any_width(self, numbers: list[Match], known: Known) -> bool:
+        """Whether numbers of all widths go where these do; several are changed at once, all to the
+        same width and each to another one, as a date is one in some widths only."""
+        roles = [known[m.start()][0] or [] for m in numbers]
+        widths = _widths(list(map(any, zip(*roles, strict=True))))
+        count = range(len(numbers))
+        return all(
+            self._go_there(numbers, [widths[(k + i * apart) % len(widths)] for i in count], roles)
+            for apart in ((0, 1) if len(numbers) > 1 else (0,))
+            for k in range(len(widths))
+        )
 
     def _is_padded(self, m: Match) -> bool:
         return self.line[: m.start()].endswith(b" " * _PADDING)

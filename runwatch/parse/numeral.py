@@ -31,11 +31,14 @@ def is_free(line: bytes, m: Match) -> bool:
 
 def other(text: bytes, index: int = 0) -> bytes:
     """Another number of the same width: digits changed, none leading with 0 that did not. The
-    numbers of a line are changed by their index, so that they can be told apart."""
+    numbers of a line are changed by their index, so that they can be told apart: each digit by one
+    of the index's own to the base of 5, from the last on."""
     out = bytearray(text)
-    for i, byte in enumerate(text):
+    for i in range(len(text) - 1, -1, -1):
+        byte = text[i]
         if 48 <= byte <= 57:
             digit = (byte - 48 + 3 + index % 5) % 10
+            index //= 5
             if digit == 0 and byte != 48:
                 digit = 5 if byte != 53 else 4
             out[i] = 48 + digit
@@ -47,7 +50,7 @@ def other(text: bytes, index: int = 0) -> bytes:
 
 def wider(text: bytes, index: int = 0) -> bytes:
     """Another number with a digit more."""
-    another = other(text, index)
+    another = other(text, index // 9)
     first = re.search(rb"\d", another)
     assert first is not None
     return another[: first.start()] + b"%d" % (9 - index % 9) + another[first.start() :]

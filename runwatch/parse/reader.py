@@ -235,8 +235,9 @@ class Reader:
         plan = self._plans.answers.get(shape)
         if plan is not None:
             return plan
-        if any(text in shape for text in self._fragments):
-            return self._plans.keep(shape, SILENT)
+        for text in self._fragments:
+            if text in shape:
+                return self._plans.keep(shape, SILENT)
         return self._plans.keep(shape, understand(tokens.literals, tokens.marks, self._names))
 
     # From a record to points

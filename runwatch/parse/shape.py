@@ -37,7 +37,7 @@ def understand(literals: Sequence[str], marks: str, names: Names) -> Plan:
     bar = next((i for i, text in enumerate(literals) if text.startswith(DRAWN)), 0)
     if bar and marks[bar - 1] == NUMBER_MARK:
         return bar_plan(literals, marks, bar, names)
-    if any(_FLAG.search(text) for text in literals):
+    if any("--" in text and _FLAG.search(text) for text in literals):
         return SILENT  # a command line
     if _DUMP.match(literals[0]) and not any(map(_NAMING.search, literals[1:])):
         return SILENT

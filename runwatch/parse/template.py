@@ -93,8 +93,8 @@ def _settle(template: Template, line: bytes, probe: Probe, before: Context) -> N
 def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
     """Fill in the parts of the template and where their numbers go."""
     known, padded = lesson.roles(lesson.numbers), lesson.is_padding(lesson.padded)
+    idle, wide = lesson.all_idle(known), lesson.any_width(known)
     twins = lesson.twins(known)
-    idle = lesson.all_idle(known)
     line, at, slots = lesson.line, 0, 0
     slot_of: dict[int, int] = {}
     for m in lesson.tokens:
@@ -112,7 +112,7 @@ def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
                 part = Fixed(m.group(), all_digits(m.group()) if bound else bytes(len(m.group())))
             if first is not None:
                 part = Same(slot_of[first]) if first in slot_of else Slot(slots, whole=True)
-            elif roles is not None and any(roles) and not free and lesson.any_width(m, roles):
+            elif m.start() in wide:
                 part = Slot(slots, whole=True)
             if isinstance(part, Slot) and part.index is not None:
                 slot_of[m.start()] = slots

@@ -99,7 +99,10 @@ class Writer:
 
 def _is_heading(message: str) -> bool:
     lower = message.lower()
-    return any(word in lower for word in _HEADED) and _HEADING.search(message) is not None
+    for word in _HEADED:
+        if word in lower:
+            return _HEADING.search(message) is not None
+    return False
 
 
 def _is_place(record: Record) -> bool:
