@@ -44,6 +44,9 @@ _PAIR_COMMA = compiled(r"^,\s*$")
 _PAIR_TIME = compiled(r"^\s\|\s$")
 _PAIR_CLOSES = compiled(r"^[\])](?::?\s+|\t)(?=[^\W\d_]\S*)")
 
+_COLON = compiled(r"^:\s+$")
+_PHASE = compiled(r"(?i)(?:train|training|valid|val|validation|test)\s\w+$")
+
 
 @mutable
 class Axes:
@@ -110,6 +113,34 @@ def _bare(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> fro
         axes.epoch, axes.step, axes.rank_of_step = 0, 1, 1  # "12 154 Loss=0.2"
         return frozenset((0, 1))
     return frozenset()
+
+
+def is_pair(name: str, names: Names) -> bool:
+    """Whether a name is those of both numbers of a fraction: the epoch and the step."""
+    first, _, second = name.partition("/")
+    return names.axis(first) == "epoch" and names.axis(second) == "step"
+
+
+def names_its_step(
+    number: Number,
+    before: Number | None,
+    after: Number | None,
+    literals: Sequence[str],
+    names: Names,
+) -> bool:
+    """Whether a step stands between a name and its value: `Validation loss 1000: 1.21`,
+    `Train loss 7 41.2 Grad norm 12.1`. Then the name goes to the value."""
+    if before is not None or after is None or after.name or after.link or number.joined_by != " ":
+        return False
+    if (rule := names.quantity(number.name.split()[-1])) is None or not rule.sure:
+        return False
+    gap = literals[number.slot + 1]
+    if not _COLON.match(gap) and not (
+        gap == " " and _PHASE.match(number.name) and literals[after.slot + 1][:1] == " "
+    ):
+        return False
+    after.name, after.joined_by = number.name, ":"
+    return True
 
 
 def take_behind(counter: str, slot: int, axes: Axes) -> bool:

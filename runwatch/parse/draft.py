@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import field
 
-from runwatch.parse.axis import Axes, axis_of, is_strong, leading, take_behind
+from runwatch.parse.axis import (
+    Axes,
+    axis_of,
+    is_pair,
+    is_strong,
+    leading,
+    names_its_step,
+    take_behind,
+)
 from runwatch.parse.name import END_MARK
 from runwatch.parse.number import NUMBER_MARK
 from runwatch.parse.plan import Field
@@ -20,8 +28,6 @@ _COUNTER = compiled(r"^\s*[/%\]]")  # behind the number of "[ 50/312" or "[320]"
 _NEXT_FRACTION = compiled(r"^%?[\])]*[\s|,]*+[\[(]?\s*$")  # "[1/25][10/1583]"
 _RANGE = compiled(r"^-\s*$")
 _SPAN = compiled(r"^(?:-| and | to |\.\.)\s*$")  # "between steps 0 and 100"
-_COLON = compiled(r"^:\s+$")
-_PHASE = compiled(r"(?i)(?:train|training|valid|val|validation|test)\s\w+$")
 _BEST = compiled(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
 _AFTER = compiled(r"\b[Aa]fter\s*$")
 _COUNTED_BEHIND = compiled(
@@ -32,6 +38,7 @@ _ENDS_CELL = compiled(r"^ [a-z]+ \|")  # "| 12000 updates |"
 _IN_CELL = compiled(r"^[^|]*\|\s+\w+(?:\s+| \w+\s+)$")  # "| eps 0.91 | bleu 17.1"
 _CUT = compiled(r"[,;|\t()]|\s{2,}|: .|\s-\s")
 _LABEL = compiled(r"\[[A-Za-z]\w* $")  # "[session 1][iter 300]"
+_BYTES = compiled(r"B/s$")  # of a disk or a network
 _RATE_UNIT = compiled(r"/|%?per\b")
 _TIME_UNITS = frozenset(("s", "ms", "sec", "secs", "seconds", "min", "minutes", "h", "hours"))
 _STATISTIC = compiled(
@@ -43,7 +50,23 @@ _ASIDE = compiled(
     r"|folds?|seeds?|repeats?|stages?|tasks?|clients?|load(?:ed|ing)?|saved?|saving|tokeniz\w*|upload\w*|extract\w*)\b"
 )
 _BOOKKEEPING = frozenset(
-    ("pid", "ppid", "tid", "timestamp", "port", "lineno", "v_num", "process", "proc")
+    (
+        "pid",
+        "ppid",
+        "tid",
+        "timestamp",
+        "port",
+        "lineno",
+        "v_num",
+        "process",
+        "proc",
+        "run",
+        "part",
+        "fold",
+        "seed",
+        "client",
+        "shard",
+    )
 )
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
 
@@ -114,8 +137,8 @@ def _is_axis(
     """Whether the number counts on an axis; takes it if so."""
     axes = draft.axes
     gap = literals[slot]
-    fraction = after is not None and after.link == "of"
-    if fraction and "/" in number.name and _is_pair(number.name, names):
+    fraction = after is not None and after.link == "of" and number.unit != "%"
+    if fraction and "/" in number.name and is_pair(number.name, names):
         axes.epoch, axes.step, axes.rank_of_step = slot, slot + 1, 3  # "epoch/iter: 19/5159"
         return True
     if _RANGE.match(gap) and draft.fields and draft.fields[-1].slot == slot - 1 and number.unit:
@@ -131,7 +154,7 @@ def _is_axis(
         axis = "epoch"  # "1epoch:train:1-412batch:"
     if number.unit in _STEP_UNITS and axis is None and names.quantity(number.name) is None:
         axis = "step"
-    if axis is None and _names_its_step(number, before, after, literals, names):
+    if axis is None and names_its_step(number, before, after, literals, names):
         axis = "step"
     if axis == "step":
         claim = (
@@ -195,34 +218,6 @@ def _is_axis(
     return False
 
 
-def _is_pair(name: str, names: Names) -> bool:
-    """Whether a name is those of both numbers of a fraction: the epoch and the step."""
-    first, _, second = name.partition("/")
-    return names.axis(first) == "epoch" and names.axis(second) == "step"
-
-
-def _names_its_step(
-    number: Number,
-    before: Number | None,
-    after: Number | None,
-    literals: Sequence[str],
-    names: Names,
-) -> bool:
-    """Whether a step stands between a name and its value: `Validation loss 1000: 1.21`,
-    `Train loss 7 41.2 Grad norm 12.1`. Then the name goes to the value."""
-    if before is not None or after is None or after.name or after.link or number.joined_by != " ":
-        return False
-    if (rule := names.quantity(number.name.split()[-1])) is None or not rule.sure:
-        return False
-    gap = literals[number.slot + 1]
-    if not _COLON.match(gap) and not (
-        gap == " " and _PHASE.match(number.name) and literals[after.slot + 1][:1] == " "
-    ):
-        return False
-    after.name, after.joined_by = number.name, ":"
-    return True
-
-
 def _second(number: Number, first: Number, slot: int, draft: Draft, names: Names) -> None:
     """The second number of a fraction: the total of an axis, or the mean of a measurement."""
     axes = draft.axes
@@ -252,7 +247,7 @@ def _measure(
 ) -> None:
     """A named number: a measurement, as far as its name and its form tell."""
     name = number.name
-    if name.lower() in _BOOKKEEPING:
+    if name.lower() in _BOOKKEEPING and not number.unit:
         return
     if draft.prefix and not _CUT.search(before) and number.joined_by in (":", "="):
         name = f"{draft.prefix} {name}"  # "layer 5 norm: 0.3"
@@ -263,7 +258,7 @@ def _measure(
         draft.prose += 2
         return
     draft.prose += number.told
-    rule = names.quantity(name)
+    rule = None if _BYTES.search(number.unit) else names.quantity(name)
     metric = name
     if number.index is not None:
         metric = ".".join((name, *map(str, number.index)))

@@ -18,11 +18,13 @@ from runwatch.pattern import compiled
 _TIMES = compiled(r"^\W*(?:\w+=\S* )?(?:time|timers?|times) ?\((?:ms|s|us)\)")
 _CODE = compiled(
     r"^\s*(?:def|class|import|from|return|if|elif|else|for|while|with|try|raise|assert|print"
-    r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|^(?!\s*={2,}>?\s).*==(?!\[)|\+=|\{\w|\bargs\."
+    r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|^(?!\s*={2,}>?\s).*==(?!\[)"
+    r"|\+=|\{\w|\bargs\.|=\s+\*\s*\(|[\w)] \*\* "
 )
+_MANY = 2  # clues; with more of them a line surely reports
 _PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make it a sentence
 _FLAG = compiled(r"(?:^|[\s'\"\[])--[A-Za-z][\w-]*(?:[ =]|['\"],|$)")
-_SHELL = compiled(r"\++ (?!\S+: )")
+_SHELL = compiled(r"\++ (?!\S+: )|\s*(?:export|declare -x|setenv) \w+[= ]")
 _DUMP = compiled(r"\s*[\w./-]+ \.\.\. (?!.*[:=])")  # "loss_scale ........ 0"
 _JOINT = compiled(r"\w[/_]\w")  # "val/abs_rel" is nothing but a name
 _NAMING = compiled(r"[:=]")
@@ -85,7 +87,7 @@ def _finish(
         weak, loose = 0, loose - 1
     if weak == 1 == loose and located and not draft.fields and _is_all(sentence, draft):
         draft.fields, draft.weak, weak, loose = draft.weak, [], 0, 0  # "Epoch 500   Error 0.02"
-    single = [found for found in draft.weak if _is_short(found)]
+    single = [found for found in draft.weak if _is_short(found, draft.clues > _MANY)]
     named = weak == 1 and len(draft.fields) >= 3 and loose == 1 and "_" in draft.weak[0].metric
     if single and (named or (listed and (len(single) == weak or draft.clues >= 2))):
         draft.fields = sorted(draft.fields + single, key=lambda found: found.slot)
@@ -132,9 +134,10 @@ def _is_all(sentence: Sentence, draft: Draft) -> bool:
     return " " not in draft.weak[0].metric and all(n.slot in places for n in sentence.numbers)
 
 
-def _is_short(found: Field) -> bool:
-    """Whether a name without a separator is one: a word, or two before a number with a unit."""
-    return " " not in found.metric or bool(found.unit and found.metric.count(" ") == 1)
+def _is_short(found: Field, sure: bool = False) -> bool:
+    """Whether a name without a separator is one: a word, or two before a number with a unit or,
+    where it is sure that the line reports, before any."""
+    return " " not in found.metric or (bool(found.unit or sure) and found.metric.count(" ") == 1)
 
 
 def _tells_both(draft: Draft, names: Names) -> bool:
@@ -165,4 +168,6 @@ def _weigh(draft: Draft, loose: int, located: bool) -> Evidence:
         return Evidence.CLEAR
     if loose <= 2 and (not draft.settings or draft.clues):
         return Evidence.KNOWN if draft.known else Evidence.HELD
+    if located and loose <= 2 and 2 * draft.settings < fields:
+        return Evidence.HELD  # "Epoch 3: Digit: 0.24, Rotation: 0.03, Total: 0.27"
     return Evidence.NONE

@@ -45,7 +45,7 @@ _COPULA = compiled(r"^\)?\s*(?:is|was|:|=)\s*$")
 _COUNTER = r"(?:step|epoch|iteration|iter|update|batch|round|episode)"
 _PLACED = (
     compiled(  # "Loss after epoch 3: 0.4", "loss (epoch 3): 0.4", "Score at iteration 3 is 0.4"
-        rf"(?i)(?:^|[\]|,;:-]\s+)([A-Za-z][\w./@() -]{{0,60}}?)\s+"
+        rf"(?i)(?:^\s{{0,40}}|[\]|,;:-]\s+)([A-Za-z][\w./@() -]{{0,60}}?)\s+"
         rf"(?:(?:at|after|in|for)(?: the)?|\((?:at |after )?)\s*(?:global )?{_COUNTER}\s+$"
     )
 )
