@@ -7,6 +7,7 @@ from runwatch.parse.text import Number
 from runwatch.pattern import compiled
 from runwatch.slotted import mutable
 
+_LETTERS = frozenset((("e", "s"), ("e", "b"), ("e", "i"), ("ep", "s"), ("ep", "b"), ("ep", "i")))
 _SINGULAR = frozenset(("step", "iter", "iteration", "epoch", "update", "batch", "global step"))
 _STRONG = frozenset(("step", "iter", "iteration", "update", "steps", "iterations", "updates"))
 _NO_AXIS = frozenset(
@@ -71,8 +72,13 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
 
     `10 | loss`, `[12000] loss`: the step. `[1,  2000] loss`, `(0, 120) loss`: epoch and step.
     `[100 | 181.44] loss`: the step and the seconds. `[xla:3](120)`: the step behind a device.
+    `E: 12 | S: 12000 | R: 212.1`: letters of both.
     """
     first = numbers[0].slot
+    pair = tuple(number.name.lower() for number in numbers[:2])
+    if len(numbers) > 2 and pair in _LETTERS:
+        axes.epoch, axes.step, axes.rank_of_step = first, numbers[1].slot, 1
+        return frozenset((first, numbers[1].slot))
     opens = _PAIR_OPENS.match(literals[first]) is not None
     nameless = first == 0 and not numbers[0].name
     if nameless and literals[0].strip() in ("", "[", "<") and _LEADING.match(literals[1]):

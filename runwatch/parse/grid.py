@@ -20,6 +20,7 @@ _COMMENT = compiled(r"^#\s+")
 _BARS = compiled(r"\s*[|│┃]\s*")
 _LISTED = compiled(r"[\w./@%-]+(?:,\s*+[\w./@% -]++)+")
 _LISTED_APART = compiled(r"[\w./@%-]+(?:;\s*+[\w./@% -]++){2,}")
+_LEADER = compiled(r"\.{2,}")
 _GAP = compiled(r"\s{2,}")
 _PRECISION_AND_RECALL = compiled(r"\(P\s+R\b")
 
@@ -82,6 +83,8 @@ def heading(literals: Sequence[str]) -> Plan:
         return SILENT
     if any(cell.startswith("-----") or _GAP.search(cell) for cell in cells):
         return SILENT  # a title between rules, what nvidia-smi shows
+    if any(_LEADER.fullmatch(cell) for cell in cells):
+        return SILENT  # "loss_fn ... cross entropy"
     return Plan(head=tuple(map(_head_name, cells)), spans=_spans(line, cells))
 
 

@@ -84,7 +84,8 @@ def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
             start = _ATTACHED.match(region, m.end()).end()  # type: ignore[union-attr]
     name = region[start:]
     unfinished = joined_by == " " and _UNFINISHED.search(name.rstrip())
-    if unfinished or _CALL.search(region) or _NO_NAME.match(name.lower().strip()):
+    nothing = joined_by != "=" and _NO_NAME.match(name.lower().strip())
+    if unfinished or _CALL.search(region) or nothing:
         return "", count(region)
     scope = _SCOPE.fullmatch(region[:start])
     return _tidy(name + note), len(_ENDS.findall(scope.group())) if scope else count(region[:start])

@@ -19,7 +19,7 @@ _TIMES = compiled(r"^\W*(?:\w+=\S* )?(?:time|timers?|times) ?\((?:ms|s|us)\)")
 _CODE = compiled(
     r"^\s*(?:def|class|import|from|return|if|elif|else|for|while|with|try|raise|assert|print"
     r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|^(?!\s*={2,}>?\s).*==(?!\[)"
-    r"|\+=|\{\w|\bargs\.|=\s+\*\s*\(|[\w)] \*\* "
+    r"|\+=|(?!^)\{\w|\bargs\.|=\s+\*\s*\(|[\w)] \*\* "
 )
 _MANY = 2  # clues; with more of them a line surely reports
 _PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make it a sentence

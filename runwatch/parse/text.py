@@ -13,14 +13,14 @@ from runwatch.parse import unit as units
 from runwatch.parse.language import ours
 from runwatch.parse.name import SIGHT, count, near, trailing_name
 from runwatch.parse.number import NAN_MARK
-from runwatch.parse.turned import names_behind, unchained
+from runwatch.parse.turned import names_behind, unchained, unwrapped
 from runwatch.parse.word import merge
 from runwatch.pattern import compiled
 from runwatch.slotted import mutable
 
 _WRAPPER = compiled(
     r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|(?<![\w>-])>=?"
-    r"|about )\s*$"
+    r"|about |(?<=\s)(?:\*\*|[`'\"]))\s*$"
 )
 _SEPARATOR = compiled(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
 _REPR = compiled(
@@ -115,10 +115,10 @@ def read(literals: Sequence[str], marks: str) -> Sentence:
     out = Sentence(values=len(slots))
     if names := names_behind(lits):
         return _value_first(lits, slots, marks, names)
-    before = lits[0]
     depth_list = False
     cells = all(_CELL.match(text) for text in lits[1:-1]) and not lits[-1].strip(" |│┃")
-    lits = unchained(lits)
+    lits = unchained(unwrapped(lits))
+    before = lits[0]
     tabbed = len(lits) > 3 - (";" in lits[0]) and all(_TABBED.match(text) for text in lits[1:-1])
     previous: Number | None = None
     for position, slot in enumerate(slots):

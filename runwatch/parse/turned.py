@@ -5,6 +5,8 @@ from runwatch.parse.name import SIGHT
 from runwatch.pattern import compiled
 
 _VALUE_FIRST = compiled(r"^(?:[:,]|\s+([A-Za-z][\w /()%-]*),)\s+$")
+_NAME_OPENS = compiled(r"(?:^|[\s|,])[A-Za-z]\w{0,40}[(<]$")
+_NEXT_OPENS = compiled(r"^[)>][\s,;|]{1,4}[A-Za-z]\w{0,40}[(<]$")
 _NAME_LAST = compiled(r"^\s+([A-Za-z][\w /-]*?)(?:\s+per\s.*|[.;)\s]*)$")
 
 
@@ -23,6 +25,14 @@ def names_behind(lits: list[str]) -> list[str]:
     if not all(inner) or sum(m is not None and m.group(1) is not None for m in inner) < 2:
         return []
     return [*(m.group(1) or "" for m in inner if m), last.group(1)]
+
+
+def unwrapped(lits: list[str]) -> list[str]:
+    """`step(120) loss(2.3)` with a colon between each name and its value."""
+    first, last = _NAME_OPENS.search(lits[0]), lits[-1][:1] in (")", ">")
+    if len(lits) < 3 or not first or not last or not all(map(_NEXT_OPENS.match, lits[1:-1])):
+        return lits
+    return [f"{lits[0][:-1]}: ", *(f"{text[1:-1]}: " for text in lits[1:-1]), lits[-1][1:]]
 
 
 def unchained(lits: list[str]) -> list[str]:

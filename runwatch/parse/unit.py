@@ -10,7 +10,7 @@ _RATE = (
     r"|/\s?(?:s|sec|step|it|GPU)\b|(?:tokens|samples|images|steps|examples) per (?:second|sec)\b"
 )
 _CLOSE = (
-    r"%|[munµ]s|secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|"
+    r"%|pct|[munµ]s|[mu]?secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|"
     r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhxi]|its?|ba|kit|epochs?|batch(?:es)?|"
     r"m?eV(?: ?/ ?(?:A|atom|Å))?|billion|million|bytes|tks/s|dB|W|C"
 )

@@ -76,7 +76,10 @@ def _enumerated(literals: list[str], marks: str) -> set[int]:
 _LED = compiled(r"(?:[:=(\[,|/]|\w)\s*$")
 _CELL = compiled(r"\s*+[|;]\s*+|\s{2,}+|\t|\"?,\"?")
 _GIVEN = compiled(r"[:=]\s*$")
-_NAN_OF = compiled(r"\s+(?:iterations?|values?|or|and|in|detected|grads?|gradients?|loss)\b")
+_NAN_OF = compiled(
+    r"\s+(?:(?:iterations?|values?|or|and|in|detected)\b"
+    r"|(?:grads?|gradients?|loss)\b(?!\s*[:=]?\s*$))"
+)
 _GOES_ON = compiled(r"-[A-Za-z]|:\w")
 
 
