@@ -20,6 +20,7 @@ WATCHED = ("loss", "loss.part", "eval_loss", "perplexity", "grad_norm")
 RECOVERED = 3  # finite steps in a row after which it is over
 GRADIENTS = 3  # steps in a row before non-finite gradients are an alarm
 SEARCH = 20  # first steps, in which a loss scaler looks for its scale
+BEST = "best"  # in the name of what begins at infinity: the lowest so far
 PATIENCE = 10  # steps in a row that the search is allowed
 
 
@@ -35,8 +36,9 @@ class Detector:
     Matters: nothing is learned after it, and an optimiser state with a NaN in it never heals.
 
     Misses: a NaN that the program replaces before printing, and prose. Innocent are running
-    averages (`X.avg`), counters of NaNs, evaluation metrics, an infinite perplexity, and the first
-    twenty steps of a run that searches its fp16 loss scale, unless ten in a row fail.
+    averages (`X.avg`), the best so far, counters of NaNs, evaluation metrics, an infinite
+    perplexity, and the first twenty steps of a run that searches its fp16 loss scale, unless ten in
+    a row fail.
 
     Tune: GRADIENTS and PATIENCE are steps in a row; a run that overflows by design needs more.
     """
@@ -132,10 +134,12 @@ class Detector:
         self._spells, self._disguised = state["spells"], state["disguised"]
 
     def _judged(self, key: str) -> bool:
-        """Whether this series speaks for the run: parts only where there is no total."""
+        """Whether this series speaks for the run: parts only where there is no total, and no best
+        so far."""
+        stream, metric, _ = unkeyed(key)
         if self._quantity[key] not in ("loss.part", "perplexity"):
-            return True
-        return unkeyed(key)[0] not in self._totals
+            return BEST not in metric.lower()
+        return stream not in self._totals and BEST not in metric.lower()
 
     def _told(self, key: str, spell: dict[str, Any], finite_later: int) -> Finding | None:
         over = spell["good"] >= RECOVERED

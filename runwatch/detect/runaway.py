@@ -12,7 +12,7 @@ from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.rolling import LEAST
 from runwatch.kernels.run import compiles
-from runwatch.kernels.runaway import ABSURD, FELL, KEPT, SEEN, SURE, calm
+from runwatch.kernels.runaway import ABSURD, FELL, KEPT, NEARLY, SEEN, SURE, calm
 from runwatch.kernels.tracks import NOTHING
 from runwatch.plain import counted
 from runwatch.records import Batch
@@ -23,25 +23,25 @@ LEFT = 5.0  # usual changes from record to record, that it must have learned
 JUMPED = 10.0  # usual changes, by which it must have jumped
 DOUBTFUL = 0.25  # of the jump, and half of what it learned: enough to wait, not to stop
 STAYS = 5  # records that it must have stayed up
-FALLS = 0.25  # of the jump, by which it must have come down to be learning something new
+FALLS = 0.15  # of the jump, by which it must have come down to be learning something new
 FEW = 3  # records that tell where it stands by now
 
 
 class Detector:
     """A loss that runs away in a log of few records (`diverged`).
 
-    Sees: among the first forty records of a run a loss that stands at a thousand times all that it
-    was before and above 100,000 (high); and, where it jumps among the first dozen, one that had
-    been falling and then stands above where the run began for five records (high; for three, by
-    less, or where it comes down from there as on a new task, it is `loss_spike_unresolved`,
-    medium). Low and recovered once it is back below where it
-    began.
+    Sees: among the first sixty records of a run a loss that stands at a thousand times all that it
+    was before and above 100,000 (high); where it jumps among the first dozen, one that had been
+    falling and then stands above where the run began for five records, and later one that loses
+    four fifths of all that it had learned at once and for five records (high; for three, by less,
+    or where it comes down from there as on a new task, it is `loss_spike_unresolved`, medium). Low
+    and recovered once it is back below where it began, or half way back.
 
     Matters: many logs have a line for every hundred steps or every epoch. Their dozen records say
     plainly that all is lost, long before the noise is known that `spike` measures against.
 
-    Misses: rises that stay below the level of the first records, and those of later records,
-    which `spike` and `divergence` judge.
+    Misses: rises among the first dozen that stay below the level of the first records, and those of
+    later records, which `spike` and `divergence` judge.
 
     Tune: AWAY, and ABSURD in kernels/runaway.py, say what no healthy loss reaches; a loss that is a
     sum over many tokens or pixels may need a larger ABSURD.
@@ -149,11 +149,19 @@ def _judge(key: str, track: dict[str, Any], line: int) -> None:
     if begin is None:
         begin, sure = _lost(values)
     if begin is None:
+        begin, sure = _collapsed(values)
+    if begin is None:
         return
     if track["at"] is None:
         track["at"] = place(key, *track["places"][begin])
-        track["before"] = max(abs(value) for value in values[:begin])
-    track["line"], track["now"], track["sure"] = line, values[-1], track["sure"] or sure
+        track["before"] = _before(values, begin)
+    track["line"], track["now"], track["sure"] = line, values[-1], sure
+
+
+def _before(values: list[float], begin: int) -> float:
+    """What it was at most before it rose; of one that did not rise above that, half way down."""
+    most, low = max(abs(value) for value in values[:begin]), median(values[begin - FEW : begin])
+    return most if min(values[begin:]) > most else 0.5 * (low + min(values[begin:]))
 
 
 def _exploded(values: list[float]) -> int | None:
@@ -183,12 +191,31 @@ def _lost(values: list[float]) -> tuple[int | None, bool]:
         usual = median(abs(b - a) for a, b in pairwise(before))
         learned, jump = before[0] - min(before), after[0] - before[-1]
         if learned > LEFT * usual and jump > JUMPED * usual:
-            falls = median(after[-FEW:]) < max(after) - FALLS * jump
-            return begin, len(after) >= STAYS and not falls
+            return begin, len(after) >= STAYS and not _falls(after, jump)
         doubtful = learned > 0.5 * LEFT * usual and jump > DOUBTFUL * JUMPED * usual
         if doubtful and len(after) >= STAYS:
             return begin, False
     return None, False
+
+
+def _collapsed(values: list[float]) -> tuple[int | None, bool]:
+    """Where a loss lost nearly all that it had learned at once, and whether it stays there."""
+    for many in (STAYS, SEEN):
+        begin = len(values) - many
+        if begin <= LEAST:
+            continue
+        before, after = values[:begin], values[begin:]
+        low = median(before[-FEW:])
+        learned, jump = median(before[:FEW]) - low, min(after) - low
+        usual = median(abs(b - a) for a, b in pairwise(before[-LEAST:]))
+        if learned > JUMPED * usual and jump > max(NEARLY * learned, JUMPED * usual):
+            return begin, many == STAYS and not _falls(after, jump)
+    return None, False
+
+
+def _falls(after: list[float], jump: float) -> bool:
+    """Whether a loss comes down from where it jumped to."""
+    return median(after[-FEW:]) < median(after[:FEW]) - FALLS * jump
 
 
 def _told(run: dict[str, Any], state: State) -> Finding:
@@ -204,7 +231,7 @@ def _told(run: dict[str, Any], state: State) -> Finding:
         kind,
         severity,
         at,
-        f"{at['metric']} rose above all that it was before, from at most {run['before']:.4g} "
+        f"{at['metric']} rose and has lost what it had learned: from below {run['before']:.4g} "
         f"to {run['now']:.4g}",
         state=state,
         last_line=run["line"],

@@ -38,7 +38,7 @@ _NAMED = compiled(
 _RAISED = compiled(r"(?:^|\.)_?(?:exc|exceptions?|errors?|errorfactory)\.")
 _PREFIX = compiled(
     r"^(?:\s*(?:\[?(?:rank|default)\s?\d+\]?:|\d+: |\[\d+,\d+\]<std(?:err|out)>:"
-    r"|\([\w.]+ pid=\d+[^)]*\)|│)\s?)+"
+    r"|\([\w.]+,?(?: rank=\d+,)? pid=\d+[^)]*\)|│)\s?)+"
 )
 _LIBRARY = compiled(
     r"site-packages|dist-packages|/lib/python\d|<frozen|<string>|[/\\]torch[/\\]|conda/|importlib"

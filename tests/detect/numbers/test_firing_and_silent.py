@@ -264,6 +264,14 @@ FIRES = {
             losses([*FALLEN, 7.5, 7.6, 7.6]),
             [("loss_spike_unresolved", "medium", "open", 10)],
         ),
+        (
+            losses([*slope(40), *(10.3 + 0.1 * (i % 2) for i in range(6))]),
+            [("diverged", "high", "open", 41)],
+        ),
+        (
+            losses([*slope(40), *(11.0 * 0.97**i for i in range(6))]),
+            [("loss_spike_unresolved", "medium", "open", 41)],
+        ),
         # A new task: far above the first one, and learned as that was.
         (
             losses([*FALLEN, 11.5, 10.5, 9.7, 9.0, 8.4, 7.9]),
@@ -496,6 +504,8 @@ SILENT = {
         "noise": losses([2.0, 2.1, 1.9, 2.2, 2.0, 2.3, 2.4, 2.5, 2.6]),
         "one spike": losses([*FALLEN, 7.5, 4.1, 4.0, 4.0]),
         "a rise below where the run began": losses([*FALLEN, 6.0, 6.1, 6.0, 6.1, 6.0]),
+        "one bad epoch": losses([*slope(40), 10.4, 10.3, *slope(10, start=42)]),
+        "a stage that is learned at once": losses([*slope(40), *(11.0 * 0.8**i for i in range(9))]),
         "a huge loss from the start": losses([4e8, 3e8, 5e8, 4e8]),
         "a resumed run": [*losses([1.0] * 8), *losses([4e6] * 8, start=9, segment=1)],
     },

@@ -19,18 +19,30 @@ def told(track: dict[str, Any]) -> dict[str, Any]:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    count=st.integers(38, 60),
+    count=st.integers(58, 80),
+    learned=st.sampled_from([0.0, 8.0]),
+    lost=st.integers(10, 80),
     level=st.sampled_from([0.0, 1.0, 2e5]),
-    odd=st.lists(st.tuples(st.integers(0, 45), st.sampled_from([0.5, 3.0, 1e7, NAN])), max_size=6),
-    repeated=st.sets(st.integers(1, 45), max_size=4),
+    odd=st.lists(st.tuples(st.integers(0, 65), st.sampled_from([0.5, 3.0, 1e7, NAN])), max_size=6),
+    repeated=st.sets(st.integers(1, 65), max_size=4),
     drawn=st.randoms(use_true_random=False),
 )
 def test_in_one_piece_or_line_by_line(
-    count: int, level: float, odd: list[tuple[int, float]], repeated: set[int], drawn: Random
+    count: int,
+    learned: float,
+    lost: int,
+    level: float,
+    odd: list[tuple[int, float]],
+    repeated: set[int],
+    drawn: Random,
 ) -> None:
     """Compiled code, which only sees all of them at once, passes by none that would be told."""
     assert native.judging.works()
-    losses = [level + 2.0 - i * drawn.choice([0.0, 0.02]) + drawn.random() for i in range(count)]
+    losses = [
+        level + 2.0 - i * drawn.choice([0.0, 0.02]) + drawn.random()
+        + learned * (0.9**i if not lost <= i < lost + 6 else drawn.uniform(0.7, 1.0))
+        for i in range(count)
+    ]  # fmt: skip
     for at, times in odd:
         losses[min(at, count - 1)] *= times
     records = [
