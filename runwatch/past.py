@@ -10,7 +10,7 @@ from runwatch.errors import StoreError
 if TYPE_CHECKING:
     from runwatch.store import Past, Store
 
-STATE_VERSION = 14  # of what parser and detectors keep; an older past is read again from the start
+STATE_VERSION = 15  # of what parser and detectors keep; an older past is read again from the start
 
 
 def asked(rules: Sequence[Named]) -> list[Rules]:

@@ -1,5 +1,6 @@
 """Ranks that disagree about what all of them used to say alike."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from runwatch.judgement import Check
 from runwatch.kernels.native import address
 from runwatch.kernels.run import compiles
 from runwatch.kernels.tracks import NOTHING
+from runwatch.pattern import compiled
 from runwatch.records import Batch
 from runwatch.slotted import frozen
 
@@ -23,6 +25,7 @@ LASTING = 5  # compared steps in a row, to the last one, at which they disagree
 HEARD = 0.75  # of the ranks that must have told a step before it is compared
 VARIED = 10  # different values on which they agreed: all print the same 0.0 of what is switched off
 KEPT = 32  # metrics
+_ATTEMPT = compiled(r"(?:^|/)(?:attempt|restart|retry|try)[-_]?(\d{1,4})(?=[/._-])", re.IGNORECASE)
 
 
 class Detector:
@@ -39,7 +42,8 @@ class Detector:
 
     Misses: what was never the same (a loss that is not reduced), what differs for a few steps only,
     and logs in which ranks do not speak. Of two ranks, or two halves, nobody can tell which is
-    wrong. Printed numbers may differ in the last digit. A restart counts anew.
+    wrong. Printed numbers may differ in the last digit. A restart counts anew, and so does an
+    attempt that writes files of its own.
 
     Tune: PROVEN in detect/compared.py, SAME in kernels/agreement.py, LASTING here.
     """
@@ -48,9 +52,15 @@ class Detector:
 
     def __init__(self) -> None:
         self._metrics: dict[str, Compared] = {}
+        self._attempt = -1  # the latest that has streams of its own
 
     def feed(self, batch: Batch, columns: Columns) -> None:
-        """Take the next batch of one stream."""
+        """Take the next batch of one stream; what attempts before the latest say is past."""
+        attempt = _attempt(batch.stream.name)
+        if attempt < self._attempt:
+            return
+        if attempt > self._attempt:
+            self._attempt, self._metrics = attempt, {}
         steps: dict[int, Told] = {}  # of what stands in the same records once
         for quantity in WATCHED:
             groups = columns.groups.get(quantity)
@@ -91,11 +101,19 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """All its past as plain JSON values."""
-        return {"metrics": {name: each.state() for name, each in self._metrics.items()}}
+        metrics = {name: each.state() for name, each in self._metrics.items()}
+        return {"metrics": metrics, "attempt": self._attempt}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the past that `state` gave."""
         self._metrics = {name: Compared.restored(each) for name, each in state["metrics"].items()}
+        self._attempt = state["attempt"]
+
+
+def _attempt(stream: str) -> int:
+    """Which attempt of its run a stream is of by its name, -1 where it says nothing."""
+    found = _ATTEMPT.search(stream)
+    return int(found[1]) if found else -1
 
 
 def _agreed(of: Compared, end: int) -> int:

@@ -17,6 +17,7 @@ from runwatch.records import Batch
 FEW = 3  # evaluations in a row that must be worse than the best
 NOISE = 3.0  # times the noise of the evaluations, told by how their curve bends: trends do not
 WORSE = 0.02  # share of the best value by which it must be worse
+EVEN = 0.001  # share of the best value within which another is as good
 MUCH = 0.10  # share from which it matters more than a note
 RECENT = 50  # training losses whose median stands for the training loss
 
@@ -185,6 +186,9 @@ def _take(track: dict[str, Any], seen: list[Any], sign: float) -> None:
         track["bends"] = [*track["bends"], bend / 1.65][-20:]
     if track["best"] is None or worse < track["best"]:
         track.update(best=worse, best_at=place, train_then=train, after=[], after_at=None)
+        return
+    if worse <= track["best"] + EVEN * abs(track["best"]):
+        track.update(after=[], after_at=None)  # as good as the best
         return
     if not track["after"]:
         track["after_at"] = place

@@ -82,6 +82,22 @@ def test_files_are_read_in_any_order(order: tuple[int, ...]) -> None:
     assert (1, 70, "rank_1", 71) == (found.rank, found.step, found.stream, found.line)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("odd", [0, 1])
+def test_the_latest_attempt_is_compared(odd: int, order: tuple[int, ...]) -> None:
+    """Attempts that write files of their own are compared each for itself, and the latest counts,
+    in whatever order they are read."""
+    watching = Detector()
+    for attempt in order:
+        of = alike(range(4), 80, {2} if attempt == odd else set(), since=60)
+        for rank in range(4):
+            name = f"attempt_{attempt}/{rank}/stdout.log"
+            whole = batch([one for one in of if one.rank == rank], stream=name)
+            watching.feed(whole, Columns(whole))
+    told = [(item.kind, item.rank, item.stream) for item in watching.findings()]
+    assert told == [("rank_disagrees", 2, "attempt_1/2/stdout.log")] * odd
+
+
 def test_several_ranks_are_listed() -> None:
     """A node of which all ranks left the others is told with its ranks; no single one is named."""
     [found] = told(alike(range(8), 80, {4, 5}, 60))
