@@ -15,6 +15,7 @@ _WORD = compiled(r"[^\W\d_]+")
 # Scripts without blanks between their words, or with endings glued to them.
 _UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _CUT_ANYWHERE = compiled(f"[{_UNSPACED}]")
+_FOREIGN = compiled(r"[\u2016\u2551\u3000-\uffef]")
 _FULL_WIDTH = str.maketrans(
     {"\uff0c": ", ", "\u3001": ", ", "\uff1b": "; ", "\uff1a": ": ", "\u3002": ". ", "\uff08": " (",
      "\uff09": ") ", "\u3010": "[", "\u3011": "] ", "\uff0f": "/", "\uff1d": "=", "\uff05": "%",
@@ -38,6 +39,8 @@ def ours(name: str) -> str:
 def spelled(message: str) -> str:
     """A message with the punctuation of other scripts as ours, numbers apart from their letters,
     and counters of the form `第3轮` behind their names."""
+    if not _FOREIGN.search(message):
+        return message
     message = message.translate(_FULL_WIDTH)
     if _CUT_ANYWHERE.search(message):
         message = _NUMBERED.sub(r"\2 \1 ", message)

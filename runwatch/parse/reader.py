@@ -17,7 +17,7 @@ from runwatch.parse.knowledge import Knowledge, builtin
 from runwatch.parse.language import spelled
 from runwatch.parse.ledger import Account, Ledger
 from runwatch.parse.literal import first_object
-from runwatch.parse.memo import Memo, shortened
+from runwatch.parse.memo import Memo, lately, shortened
 from runwatch.parse.number import Tokens, split
 from runwatch.parse.plan import SILENT, Evidence, Plan
 from runwatch.parse.prefix import Peeler, Prefix
@@ -196,8 +196,7 @@ class Reader:
 
     def _plain(self, stream: Stream, line: int, said: Prefix, writer: Writer, block: str) -> None:
         """A text line: by the plan of its shape."""
-        message = counter.apart(bar.undrawn(said.message))
-        tokens = split(message)
+        message, tokens = _written(said.message)
         shape = tokens.shape
         plan = self._plan(shape, tokens)
         if plan is SILENT or plan.head:
@@ -290,6 +289,13 @@ class Reader:
             return seen
         words = _MEASURED.sub("", masked)
         return self._watched.keep(masked, self._watchwords.within(words))
+
+
+@lately
+def _written(message: str) -> tuple[str, Tokens]:
+    """A message without its drawing and with its counters behind their names, and its tokens."""
+    message = counter.apart(bar.undrawn(message))
+    return message, split(message)
 
 
 def _glued(text: str) -> re.Match[str] | None:
