@@ -10,6 +10,7 @@ from runwatch.arrays import Ints
 from runwatch.detect.table import MOVED, NO_RANK, Arrangement, Table, into, is_average, span
 
 WIDEST = 512  # points of a record
+_USUAL = 32  # most have no more
 FEW = 4  # records of a rank, typically, from which ranks are sorted by record
 
 
@@ -22,7 +23,7 @@ def regular(table: Table, *, compiled: bool) -> Arrangement | None:
     each, ranks = len(table) // size, table.rank[::size]
     if not compiled and not _alike(table, size):
         return None
-    places, ends, first = None, np.full(1, each), np.zeros(1, np.int64)
+    places, ends, first = None, None, None
     if not _is_one(ranks):
         places, ends, first = _by_rank(table, ranks, compiled=compiled)
         if FEW * len(ends) > each:
@@ -32,15 +33,27 @@ def regular(table: Table, *, compiled: bool) -> Arrangement | None:
         return None
     for column in rows:
         column.flags.writeable = False
-    starts = [each * k + ends for k in range(len(judged))]
-    return Arrangement(
-        np.repeat(np.array([quantity for quantity, _ in judged], np.int64), len(ends)),
-        np.concatenate(([0], *starts)),
-        (size * first + np.array([place for _, place in judged], np.int64).reshape(-1, 1)).ravel(),
-        partial(_order, table, size, judged, places),
-        rows,
-        size,
-    )
+    if ends is None or first is None:
+        laid = table.room.once((size, each, *judged), lambda: _laid_out(size, each, judged))
+    else:
+        laid = _laid_out(size, each, judged, ends, first)
+    quantities, begins, tops = laid
+    find = partial(_order, table, size, judged, places)
+    return Arrangement(quantities, begins, tops, find, rows, size)
+
+
+def _laid_out(
+    size: int, each: int, judged: list[tuple[int, int]], ends: Ints | None = None,
+    first: Ints | None = None,
+) -> tuple[Ints, Ints, Ints]:  # fmt: skip
+    """The quantity of each series, where each begins, and its first row; of one rank where it is
+    not told where ranks end and which their first records are."""
+    ends = np.full(1, each) if ends is None else ends
+    first = np.zeros(1, np.int64) if first is None else first
+    quantities, places = np.array(judged, np.int64).reshape(-1, 2).T
+    begins = np.concatenate(([0], *(each * k + ends for k in range(len(judged)))))
+    rows = (size * first + places.reshape(-1, 1)).ravel()
+    return np.repeat(quantities, len(ends)), begins, rows
 
 
 def _compiled(
@@ -50,25 +63,23 @@ def _compiled(
     None where records differ."""
     from runwatch.kernels.arranging import HALVES, REALS, WHOLES, records, whole
 
-    each = len(table) // size
+    each, flags = len(table) // size, table.unmeasured
     moved = [into(table, name, each) for name in MOVED[:4]]
     value = table.room.array("value", np.float64, each * len(judged))
-    given = [
-        _NONE if column is None else whole(column, kind)
-        for (column, _), kind in zip(moved, (WHOLES, WHOLES, WHOLES, REALS), strict=True)
-    ]
     done = records(
         each, size, whole(table.metric, HALVES), whole(table.given_quantity, HALVES),
-        _NO_FLAGS if table.unmeasured is None else table.unmeasured.view(np.int8),
-        *(whole(c if c.strides[0] else c[:0], HALVES) for c in (table.rank, table.segment)),
-        *given, whole(table.value, REALS),
-        np.array([place for _, place in judged], np.int64), _NONE if places is None else places,
+        _NO_FLAGS if flags is None else flags.view(np.int8),
+        *(whole(c, HALVES) if c.strides[0] else _NO_HALVES for c in (table.rank, table.segment)),
+        *(_NONE if c is None else whole(c, WHOLES) for c, _ in moved[:3]),
+        _NONE if moved[3][0] is None else whole(moved[3][0], REALS), whole(table.value, REALS),
+        table.room.once(("places", *judged), lambda: np.array([at for _, at in judged], np.int64)),
+        _NONE if places is None else places,
         *(_NONE if column is None else out for column, out in moved), value,
     )  # fmt: skip
     return [*(out for _, out in moved), value] if done else None
 
 
-_NONE, _NO_FLAGS = np.zeros(0, np.int64), np.zeros(0, np.int8)
+_NONE, _NO_FLAGS, _NO_HALVES = (np.zeros(0, kind) for kind in (np.int64, np.int8, np.int32))
 
 
 def _strided(
@@ -103,7 +114,9 @@ def _parts(column: Any, each: int) -> list[Any]:
 def _record(table: Table) -> tuple[int, list[tuple[int, int]]]:
     """How many points a record has, 0 where the first ones show that there are no records, and the
     quantity and place of each that is judged, in the order of quantities."""
-    metrics, n = table.metric[:WIDEST].tolist(), len(table)
+    metrics, n = table.metric[:_USUAL].tolist(), len(table)
+    if metrics.count(metrics[0]) == 1:
+        metrics = table.metric[:WIDEST].tolist()
     size = metrics.index(metrics[0], 1) if metrics.count(metrics[0]) > 1 else 0
     if not size or n % size or len({*metrics[:size]}) < size:
         return 0, []

@@ -117,14 +117,12 @@ class Columns:
     @cached_property
     def last(self) -> int:
         """The last row that measures a quantity that is known; -1 where none does."""
-        for end in range(len(self), 0, -_FEW):
-            rows = slice(max(0, end - _FEW), end)
-            known = self.given_quantity[rows] >= 0
-            if self.unmeasured is not None:
-                known &= ~self.unmeasured[rows]
-            if known.any():
-                return end - 1 - int(known[::-1].argmax())
-        return -1
+        given, none = self.given_quantity, self.unmeasured
+        for row in range(len(self) - 1, max(-1, len(self) - _FEW), -1):
+            if given[row] >= 0 and (none is None or not none[row]):
+                return row
+        rows = np.flatnonzero(self.measured)
+        return int(rows[-1]) if len(rows) else -1
 
     @cached_property
     def groups(self) -> dict[str, Groups]:
@@ -150,13 +148,16 @@ class Columns:
         """The series `a` to `b`, which are of one quantity."""
         begins, rows = whole.begins[a : b + 1], whole.first[a:b]
         own = slice(int(begins[0]), int(begins[-1]))
-        segments, ranks = self._common if whole.size else self._of(rows)
         metrics = [self.metrics[m] for m in self.metric[rows].tolist()]
+        if whole.size:
+            (segments, ranks), begins = self._common, whole.begins[: b - a + 1]
+            line, time, step, epoch = whole.rows[:4]
+        else:
+            (segments, ranks), begins = self._of(rows), begins - begins[0]
+            line, time, step, epoch = (column[own] for column in whole.rows[:4])
         names, keys = self.room.names.of(self.stream.name, metrics, ranks)
-        places = whole.rows[:4] if whole.size else [column[own] for column in whole.rows[:4]]
-        arrays = Rows(*(*places, whole.rows[4][own]))
-        find = partial(_part_of, whole, own)
-        return Groups(begins - begins[0], segments, arrays, names, keys, find)
+        arrays = Rows(line, time, step, epoch, whole.rows[4][own])
+        return Groups(begins, segments, arrays, names, keys, partial(_part_of, whole, own))
 
     @cached_property
     def _common(self) -> tuple[Ints, list[int | None]]:
@@ -180,7 +181,7 @@ def _column(column: Column, null: float) -> Any:
     return _NULLS[null][: len(column)] if column.empty else column.numbers(null)
 
 
-_FEW = 64
+_FEW = 64  # rows, of which one measures something in most logs
 _NULLS = {  # by how it is told that nothing is known, as much of that as there may be rows
     null: np.broadcast_to(np.float64(null) if null != null else np.int64(null), 1 << 40)
     for null in (0, NOTHING, NO_RANK, np.nan)

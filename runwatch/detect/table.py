@@ -12,13 +12,25 @@ NO_RANK = int(np.iinfo(np.int32).min)
 MOVED = ("line", "time", "step", "epoch", "value")  # what is told of the rows of series
 
 
+_MADE = 256  # things that a room remembers
+
+
 class Room:
     """Memory in which one batch after the other is arranged: asking for it anew costs more than
     filling it. What was made in it is good until the next batch is."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Array] = {}
+        self._made: dict[Any, Any] = {}
         self.names = Names()
+
+    def once(self, of: Any, make: Callable[[], Any]) -> Any:
+        """What was made of this before, to be read only."""
+        if of not in self._made:
+            if len(self._made) >= _MADE:
+                self._made.clear()
+            self._made[of] = make()
+        return self._made[of]
 
     def array(self, name: str, kind: Any, length: int) -> Any:
         """An array of this name; what it holds is left from before."""

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("runwatch")
 _LONGEST_REASON = 200
+_WHOLES, _REALS = np.dtype(np.int64), np.dtype(np.float64)
 _ARRAYS = {
-    letter: np.dtype(kind)
-    for letter, kind in (("i", np.int64), ("h", np.int32), ("b", np.int8), ("f", np.float64))
-}
-_EIGHT = (_ARRAYS["i"], _ARRAYS["f"])
+    "i": (_WHOLES,), "h": (np.dtype(np.int32),), "b": (np.dtype(np.int8),), "f": (_REALS,),
+    "w": (_WHOLES, _REALS),
+}  # fmt: skip
 _HEAD = object.__basicsize__  # bytes before what an object is besides an object
 
 
@@ -75,13 +75,12 @@ def numbers(takes: str, given: Sequence[Any], name: str = "a kernel") -> list[An
     for letter, each in zip(takes, given, strict=True):
         if letter in "nx":
             told.append(each)
-            continue
-        told.append(address(each))
-        if letter != "r":
-            fits = each.dtype in _EIGHT if letter == "w" else each.dtype == _ARRAYS[letter]
-            if not fits or not each.flags.c_contiguous:
-                raise TypeError(f"{name} takes no such array of {each.dtype}")
-            told.append(len(each))
+        elif letter == "r":
+            told.append(address(each))
+        elif each.dtype in _ARRAYS[letter] and each.flags.c_contiguous:
+            told += address(each), len(each)
+        else:
+            raise TypeError(f"{name} takes no such array of {each.dtype}")
     return told
 
 

@@ -116,11 +116,11 @@ def passed(
     changed before the next one is asked for. How many rows come must have been told (`expect`).
     """
     if tracks.compiled:
-        at: Any = np.zeros(2, np.int64)
-        call = compiled[kernel]
-        last = native.numbers(call.takes[-1], (more,))
-        given = (native.address(slots), len(slots), tracks.address, native.address(at), 2, *last)
-        follow = partial(call.code, *groups.numbers, *given)
+        at: Any = tracks.at
+        at[0] = at[1] = 0
+        last = (native.address(more), len(more)) if isinstance(more, np.ndarray) else (more,)
+        given = (native.address(slots), len(slots), *tracks.addresses, len(at), *last)
+        follow = partial(compiled[kernel].code, *groups.numbers, *given)
     else:
         at, states = [0, 0], tracks.rows(compiled=False)
         rows = [a.tolist() for a in (groups.begins, groups.segments, slots)]

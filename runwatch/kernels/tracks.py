@@ -143,7 +143,8 @@ class Tracks:
         self._plain: list[Any] = []
         self._array: Array | None = None
         self._blank: Any = None  # bytes of a fresh record
-        self.address = 0  # of the array
+        self.at = np.zeros(2, np.int64)  # where a kernel has stopped
+        self.addresses = (0, 0)  # of the array and of `at`
         self._asked: dict[int, tuple[Any, Ints]] = {}
 
     def __len__(self) -> int:
@@ -258,11 +259,11 @@ class Tracks:
             more = np.zeros(max(room, end - room), self._array.dtype)
             self._lie_in(np.concatenate((self._array, more)))
         self._cells[begin:end] = self._blank
-        self._segments[begin:end] = segments
+        self._segments[begin:end] = segments[0] if end - begin == 1 else segments
 
     def _lie_in(self, array: Array) -> None:
         """From now on records lie in this array."""
-        self._array, self.address = array, address(array)
+        self._array, self.addresses = array, (address(array), address(self.at))
         self._cells, self._segments = _bytes(array), array["segment"]
 
     def _pack(self, slot: int, row: Any) -> None:
