@@ -59,7 +59,7 @@ class Checkpoints:
                 found = _known().read(text)
                 if found is None:
                     continue
-                before = int(np.searchsorted(at, line, side="right"))
+                before = int(at.searchsorted(line, side="right"))
                 loss = float(values[before - 1]) if before else self._loss.get(batch.stream.name)
                 self._add(
                     replace(

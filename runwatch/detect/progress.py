@@ -165,11 +165,11 @@ class Advances:
 
     def far(self, line: int) -> int:
         """The furthest place of the stream up to and with this line."""
-        return int(self._far[np.searchsorted(self._further, line, side="right")])
+        return int(self._far[self._further.searchsorted(line, side="right")])
 
     def until(self, line: int) -> int:
         """The count of advances of the stream up to and with this line."""
-        return self.before + int(np.searchsorted(self.lines, line, side="right"))
+        return self.before + int(self.lines.searchsorted(line, side="right"))
 
 
 def _whole(epochs: Any) -> Array:

@@ -24,6 +24,9 @@ class Words:
         return index
 
 
+_SMALL = 1 << 12  # rows of a block that waits for others
+
+
 class Columns:
     """The rows of one batch, column by column. `words` are shared by all batches of a run.
 
@@ -36,6 +39,8 @@ class Columns:
         self._points: list[list[Any]] = [[] for _ in POINTS]
         self._lines: list[list[Any]] = [[] for _ in LINES]
         self._blocks: list[Frame] = []
+        self._small: list[tuple[Ints, Floats]] = []  # blocks that are to be one
+        self._ranks: list[int | None] = []  # of their writers
         self._nothing = self._frame(self._points, POINTS), self._frame(self._lines, LINES)
 
     def point(
@@ -57,7 +62,23 @@ class Columns:
     ) -> None:  # fmt: skip
         """Add many measurements: columns line, time, writer, metric, unit, quantity (-1 is null)
         and value, step, epoch, segment (nan is null). `ranks` has the rank of each writer."""
-        self._settle()
+        if self._points[0] or ranks is not self._ranks:
+            self._settle()
+            self._ranks = ranks
+        self._small.append(
+            (whole, doubles) if len(whole) > _SMALL else (whole.copy(), doubles.copy())
+        )
+        if len(whole) > _SMALL:
+            self._join()
+
+    def _join(self) -> None:
+        """Make one block of the small ones that came one after the other, as where each is ended by
+        a line that is read by itself."""
+        if not self._small:
+            return
+        parts = zip(*self._small, strict=True)
+        whole, doubles = (one[0] if len(one) == 1 else np.concatenate(one) for one in parts)
+        self._small, ranks = [], self._ranks
         line, time, writer, metric, unit, quantity = whole.T
         value, step, epoch, segment = doubles.T
         rank = np.array([-1 if r is None else r for r in ranks], np.int32)[writer]
@@ -103,7 +124,8 @@ class Columns:
         return joined(blocks) if blocks else points, lines
 
     def _settle(self) -> None:
-        """Make what came one by one into a block."""
+        """Make what came one by one, and in small blocks before, into blocks."""
+        self._join()
         if self._points[0]:
             self._blocks.append(self._frame(self._points, POINTS))
             self._points = [[] for _ in POINTS]

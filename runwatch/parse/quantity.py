@@ -81,6 +81,14 @@ class Names:
             trails |= frozenset(said.get("trails", ()))
         return cls(tuple(rules), axes, setting, leads, trails)
 
+    @property
+    def texts(self) -> frozenset[str]:
+        """All words that are known."""
+        ours = [
+            each for rule in self.rules for each in (rule.exact, rule.any, rule.also, rule.never)
+        ]
+        return frozenset().union(*ours, *self.axes.values(), self.setting, self.leads, self.trails)
+
     def axis(self, name: str) -> str | None:
         """`step`, `epoch`, `rank`, `total_steps` or `total_epochs` where the name counts on one."""
         joined = words_of(name)[0]

@@ -19,10 +19,10 @@ from runwatch.parse.ledger import Account, Ledger
 from runwatch.parse.literal import first_object
 from runwatch.parse.memo import Memo, lately, shortened
 from runwatch.parse.number import Tokens, split
-from runwatch.parse.plan import SILENT, Evidence, Plan
+from runwatch.parse.plan import SILENT, Evidence
+from runwatch.parse.plans import Plans
 from runwatch.parse.prefix import Peeler, Prefix
 from runwatch.parse.record import NOTHING, Record, counts_plainly, fill
-from runwatch.parse.shape import understand
 from runwatch.parse.silence import traits_of
 from runwatch.parse.table import is_rule
 from runwatch.parse.writer import Writer
@@ -61,7 +61,6 @@ class Reader:
     ) -> None:
         known = self.knowledge = knowledge or builtin()
         self._names = known.names
-        self._fragments = known.fragments
         self._calls = tuple(text for text in known.fragments if text.endswith("("))
         self.ledger = Ledger(self._names, tally)
         self.writers = Writers()
@@ -69,7 +68,7 @@ class Reader:
         self._watchwords = Fragments(watchwords)
         self._peeler = Peeler(known.prefixes, year)
         self._year = year
-        self._plans = Memo[Plan]()
+        self._plans = Plans(self._names, known.fragments)
         self._watched = Memo[bool]()
         self._trace: Trace | None = None  # where the steps of a line are written down
 
@@ -190,7 +189,7 @@ class Reader:
         for text in around:
             tokens = split(text)
             if tokens.marks:
-                said = fill(self._plan(tokens.shape, tokens), tokens.values, "")
+                said = fill(self._plans.of(tokens), tokens.values, "")
                 record = structured.joined(record, said)
         return record
 
@@ -198,7 +197,7 @@ class Reader:
         """A text line: by the plan of its shape."""
         message, tokens = _written(said.message)
         shape = tokens.shape
-        plan = self._plan(shape, tokens)
+        plan = self._plans.of(tokens)
         if plan is SILENT or plan.head:
             if plan.head:
                 drawn = plan.bar is None and " | " in message
@@ -229,15 +228,6 @@ class Reader:
                     total_steps=record.total_steps, bar=record.bar,
                 )  # fmt: skip
         self._take(stream, line, said, writer, record, block)
-
-    def _plan(self, shape: str, tokens: Tokens) -> Plan:
-        plan = self._plans.answers.get(shape)
-        if plan is not None:
-            return plan
-        for text in self._fragments:
-            if text in shape:
-                return self._plans.keep(shape, SILENT)
-        return self._plans.keep(shape, understand(tokens.literals, tokens.marks, self._names))
 
     # From a record to points
 

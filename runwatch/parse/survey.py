@@ -16,7 +16,7 @@ from runwatch.parse.ledger import Ledger
 from runwatch.parse.number import split
 from runwatch.parse.parser import Parser
 from runwatch.parse.place import Place
-from runwatch.parse.plan import Evidence, Plan
+from runwatch.parse.plan import Evidence
 from runwatch.parse.prefix import Peeler, Prefix, Prefixes
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import Record
@@ -182,7 +182,7 @@ class Survey(Parser):
         if record.key.startswith("row "):
             return "a column"
         tokens = split(counter.apart(bar.undrawn(said.message)))
-        plan = self._plans.answers.get(tokens.shape, Plan())
+        plan = self._plans.of(tokens)
         number = next(
             (n for n in read(tokens.literals, tokens.marks).numbers if n.slot == plan.step), None
         )
