@@ -11,6 +11,7 @@ import numpy as np
 # and how far above that.
 NOTHING, NUMBER, STAMP, BLANKS, UNTIL, GIVEN, WHOLE, SAME = range(8)
 OP_WIDTH = 6
+BEYOND = 1 << 53  # microseconds since 1970 of a moment that no double tells from the next
 RUN = 32  # bytes that are looked at together
 
 # Columns of a template's row. A column that names a slot is -1 where there is none; CODE, INSIDE

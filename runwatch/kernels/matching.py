@@ -8,6 +8,7 @@ import numpy as np
 
 from runwatch.kernels.decimal import digit_count, digit_value, number_at
 from runwatch.kernels.layout import (
+    BEYOND,
     BLANKS,
     FORM_COUNTED,
     FORM_WEIGHTS,
@@ -174,8 +175,11 @@ def fitted(at, row, ops, blocks, values):
             moment = stamp_at(at, whole_at(op + 24))
             if moment < 0:
                 return np.int64(0)
+            moment -= whole_at(op + 32)
+            if moment < 0 or moment >= BEYOND:
+                return np.int64(0)
             slot = whole_at(op + 40)
-            put_double(values + 8 * (slot >> 8), np.float64(moment - whole_at(op + 32)))
+            put_double(values + 8 * (slot >> 8), np.float64(moment))
             at += slot & 255
         op += 8 * OP_WIDTH
     end = byte_at(at)

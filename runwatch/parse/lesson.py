@@ -15,6 +15,8 @@ from runwatch.pattern import compiled
 
 _DIGITS = compiled(rb"\d+")
 _FEW = 4  # numbers whose width is changed one by one
+_NO_RANK = 7  # digits of a number that is too large for a rank
+_FEWEST = b"7"  # may be a rank or a process where no fraction, and nothing below 0 or as large, may
 _PADDING = 2  # blanks in front of a number that may be padding
 _TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
 _WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"00417")
@@ -172,9 +174,9 @@ class Lesson:
 
     def is_idle_in_its_width(self, m: Match) -> bool:
         """Whether a number means nothing in its own width that would mean something in another, as
-        a time at the head of a line."""
+        a time at the head of a line. A fraction stays one where only digits change."""
         text = m.group()
-        return text.isdigit() and len(text) < len(_TIMES[0]) and self.is_idle(m, False)
+        return len(text) < len(_TIMES[0]) and (not text.isdigit() or self.is_idle(m, False))
 
     def all_idle(self, known: Known) -> bool:
         """Whether all numbers that mean nothing do so together, whatever they are."""
@@ -195,7 +197,8 @@ class Lesson:
         """Others to put in the place of a number that would mean something if any did."""
         before = self.line[max(0, m.start() - 64) : m.start()]
         if free and not before.endswith(b"-"):
-            return [] if self.line[: m.start()].strip(b" [") else _TIMES
+            times = [] if self.line[: m.start()].strip(b" [") else _TIMES
+            return times if m.group().isdigit() and len(m.group()) < _NO_RANK else [*times, _FEWEST]
         widths = (1, 2) if free else (len(m.group()),)  # "Rank-10"
         return [text for width in widths for text in self.probe.digits(width, before)]
 
@@ -210,10 +213,10 @@ class Lesson:
             m for m in self.numbers
             if any(known[m.start()][0] or ()) and not known[m.start()][1] and m.group().isdigit()
         ]  # fmt: skip
-        inside = [m for m in asked if m.end() > self._front]
+        inside = [m for m in asked if not self.is_in_prefix(m)]
         if not (len(inside) > _FEW and self._have_any_width(inside, known)):
             inside = [m for m in inside if self._have_any_width([m], known)]
-        prefixed = (m for m in asked if m.end() <= self._front)
+        prefixed = filter(self.is_in_prefix, asked)
         return {m.start() for m in (*inside, *filter(partial(self._in_prefix, known), prefixed))}
 
     def _in_prefix(self, known: Known, m: Match) -> bool:
@@ -236,6 +239,11 @@ class Lesson:
             for apart in ((0, 1) if len(numbers) > 1 else (0,))
             for k in range(len(widths))
         )
+
+    def is_in_prefix(self, m: Match) -> bool:
+        """Whether a number stands before the message, where one with a fraction, a sign or an
+        exponent is something else."""
+        return m.end() <= self._front
 
     def _is_padded(self, m: Match) -> bool:
         return self.line[: m.start()].endswith(b" " * _PADDING)

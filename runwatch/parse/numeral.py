@@ -7,8 +7,10 @@ from runwatch.pattern import compiled
 Match = re.Match[bytes]
 
 # Behind such a number another value might make another thing of it: a clock, a date, a thousand.
-_UNSAFE = compiled(rb"[,:]\d|\.|[eE]|[hm] ?\d| days?\b|[-/]\d+[-/]\d|(?:/\d+)? \d\d:\d\d:\d")
-_UNSAFE_BEFORE = compiled(rb"(?:[\d.,]|\d[:,]|\d[-/]\d+[-/])$")
+_UNSAFE = compiled(
+    rb"[,:]\d|\.|[eE]|(?:h|m(?:in)?) ?\d| days?\b|[-/]\d+[-/]\d|(?:/\d+)? \d\d:\d\d:\d"
+)
+_UNSAFE_BEFORE = compiled(rb"(?:[\d.,]|\d[:,]|\d[-/]\d+[-/]|\d(?:h|m(?:in)?) ?)$")
 _UNSAFE_MIDDLE = compiled(rb"\d[-/]$"), compiled(rb"[-/]\d")
 
 
@@ -49,8 +51,9 @@ def other(text: bytes, index: int = 0) -> bytes:
 
 
 def wider(text: bytes, index: int = 0) -> bytes:
-    """Another number with a digit more."""
-    another = other(text, index // 9)
+    """Another number with a digit more, a whole one in the place of a fraction, as it might mean a
+    rank or a process where a fraction does not."""
+    another = other(text, index // 9).replace(b".", b"")
     first = re.search(rb"\d", another)
     assert first is not None
     return another[: first.start()] + b"%d" % (9 - index % 9) + another[first.start() :]

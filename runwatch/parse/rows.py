@@ -166,9 +166,13 @@ class Rows:
         batch tells; else when somebody asks for them."""
         keys = list(self._program.keys) if besides else []
         for w, key in self.besides[:besides].tolist():
+            gate = self._gate(w)
+            if gate.fate(keys[key]) == "proven":  # which its row does not know yet
+                self.gates[w, key, 0] = layout.PROVEN
+                continue
             self.gates[w, key, 0] = layout.SHOWN
             _, step, epoch, _ = self.gates[w, key].tolist()
-            self._gate(w).show(keys[key], _whole(step), _known(epoch))
+            gate.show(keys[key], _whole(step), _known(epoch))
         if not changes:
             return
         if changes <= _FEW:

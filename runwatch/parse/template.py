@@ -32,6 +32,7 @@ _NUMBER = rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _TOKENS = compiled(rb"(?<![\w.@#-])(" + _STAMP + rb")|(?<![\w.@#])(" + _NUMBER + rb")|(\d+)")
 _BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
+_WHOLE = 7  # digits that a kernel reads at once
 _SECOND = 17  # where the seconds of a stamp stand
 
 
@@ -105,7 +106,7 @@ def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
             template.timed = template.timed or isinstance(part, Moment)
         else:
             roles, free = known[m.start()]
-            part = _number(m, roles, free, slots)
+            part = _number(m, roles, free, slots, prefixed=lesson.is_in_prefix(m))
             first = twins.get(m.start())
             if roles is not None and not any(roles) and not (idle or lesson.is_idle(m, free)):
                 bound = free and lesson.is_idle_in_its_width(m)
@@ -153,12 +154,16 @@ def _moment(lesson: Lesson, m: Match) -> Part:
     return Moment(text, min(digits, 6), plain - base.time)
 
 
-def _number(m: Match, roles: Roles | None, free: bool, index: int) -> Part:
-    """A number: a slot where it comes out as it is, free digits where it means nothing."""
+def _number(m: Match, roles: Roles | None, free: bool, index: int, *, prefixed: bool) -> Part:
+    """A number: a slot where it comes out as it is, free digits where it means nothing. In a prefix
+    a whole one stays one: a fraction in its place makes the prefix a part of the message."""
     text = m.group()
-    if roles is not None and not any(roles):
-        return Slot(None) if free else Fixed(text, all_digits(text))
-    return Slot(index) if free and roles is not None else Fixed(text, bytes(len(text)))
+    if roles is None or not (free or not any(roles)):
+        return Fixed(text, bytes(len(text)))
+    whole = prefixed and text.isdigit()
+    if not free or (whole and len(text) > _WHOLE and not any(roles)):
+        return Fixed(text, all_digits(text))
+    return Slot(index if any(roles) else None, whole=whole and len(text) <= _WHOLE)
 
 
 def _assign(template: Template, roles: Roles, index: int) -> None:

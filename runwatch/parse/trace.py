@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Any, ClassVar
 
-from runwatch.kernels.layout import ASIDE, COUNTING, NESTED, NO_BAR
+from runwatch.kernels.layout import ASIDE, BEYOND, COUNTING, NESTED, NO_BAR
 from runwatch.parse.place import Place
 from runwatch.parse.plan import Evidence
 from runwatch.parse.prefix import Prefix
@@ -127,7 +127,7 @@ class Trace:
     def outcome(self, *, timed: bool) -> Outcome | None:
         """What holds for every line like it; None where it depends on, or changes, more than can be
         replayed. Times count where `timed`."""
-        if self.odd or len(self.taken) > 1:
+        if self.odd or len(self.taken) > 1 or (timed and self._is_long_ago()):
             return None
         if not self.seen:
             return Outcome()
@@ -166,6 +166,11 @@ class Trace:
                     weighed.step, weighed.total_steps, weighed.epoch, weighed.total_epochs
                 )  # fmt: skip
         return Outcome(**said, places=(*places, rank))
+
+    def _is_long_ago(self) -> bool:
+        """Whether its time is none that a kernel can tell: before 1970, or no double holds it."""
+        time = self.taken[0][2].time if self.taken else None
+        return time is not None and not 0 <= time < BEYOND
 
     def _is_listed(self) -> bool:
         """Whether it was taken for a line of source, which leaves its writer as it was."""

@@ -320,14 +320,51 @@ def test_an_unfinished_line_is_given_up_once() -> None:
          b'{"step": 9, "loss": 2, "time": "2024-05-01T12:00:01Z"}'),
         (b"    macro f4    0.5%d", b"    macro f1    0.3912"),
         (b"[ITER 10%d] Evaluating: L7 0.5 PSNR 5.5", b"[ITER 200] Evaluating: L1 0.5 PSNR 5.5"),
+        (b'{"rank": -1, "step": %d, "loss": 2.5}', b'{"rank": 3, "step": 9, "loss": 2.5}'),
+        (b"rank 1714564%03d step 3 loss 2.5", b"rank 3 step 9 loss 2.5"),
+        (b"1714564%d: step 3 loss 2.5", b"3: step 9 loss 2.5"),
+        (b"(Worker pid=100%d) step 3 loss 2.5", b"(Worker pid=4567.5) step 9 loss 2.5"),
+        (b"(Worker pid=100%d.5) step 3 loss 2.5", b"(Worker pid=4567) step 9 loss 2.5"),
+        (b"step %d took 5m 10s loss 2.5", b"step 9 took 3m 10.5s loss 2.5"),
+        (b"step %d took 5min 10s loss 2.5", b"step 9 took 3.5min 10s loss 2.5"),
     ],
 )  # fmt: skip
 def test_what_is_learned_of_one_value_is_not_said_of_one_that_means_more(
     often: bytes, then: bytes
 ) -> None:
-    """Stamps that are no dates, names that another digit makes known, a step of another record."""
+    """Stamps that are no dates, names that another digit makes known, a step of another record,
+    numbers that are no ranks, processes or durations."""
     data = b"".join(often % i + b"\n" for i in range(4)) + then + b"\n"
     assert told(data, replay=False) == told(data, replay=True)
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [b"05/01/1501 12:00:01", b"1969-12-31T23:00:01Z", b"1970-01-01T00:30:01+02:00",
+     b"9999-05-01 12:00:01.123457"],
+)  # fmt: skip
+def test_a_time_that_no_kernel_can_tell_is_read(stamp: bytes) -> None:
+    """Before 1970, or so late that a double has no room for its microseconds."""
+    data = 5 * (stamp + b" step 3 loss 2.5\n")
+    data += b"".join(stamp[:-1] + b"%d step 3 loss 2.5\n" % i for i in range(5))
+    assert all(row[1] is not None for row in points(data))
+    assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_form_that_was_proven_in_another_chunk_is_not_shown_anew() -> None:
+    """The kernel does not know yet what was found out of a stream before another came between."""
+
+    def gates(*, replay: bool) -> Any:
+        parser, at = Parser(replay=replay), 0
+        for text in (b"Learning iteration 1/9\nstep 3 loss 5.5\nLearning iteration 2/9\n",
+                     b"Learning iteration 2/9\n",
+                     b"step 4 loss 5.5\nLearning iteration 5/9\nstep 6 loss 2.5\n"):  # fmt: skip
+            parser.feed(Chunk(RUN, text, at))
+            parser.feed(Chunk(Stream("other.log"), text, at))
+            at += len(text)
+        return [writer["gate"] for _, _, writer in parser.state()["writers"]]
+
+    assert gates(replay=False) == gates(replay=True)
 
 
 def test_a_number_that_begins_a_line_may_be_a_time() -> None:
