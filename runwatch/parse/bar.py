@@ -21,13 +21,12 @@ _THIN = compiled(
 )  # "25% ━━── 2/8 "
 _END = compiled(r"(%\|\|\s*[\d.?kKMG]+/[\d.?kKMG]+ \[[^\]\n]{0,400}\])(?=\S|\s+\S)")
 _LEADER = compiled(r"\s\.{5,}\s+(?=[^\s:])")  # "min_lr ........... 1e-05"
-_LOCATION, _PATH = 10, 120  # characters of "y:12", and of "   train/loop.py:12", at most
+_LOCATION, _PATH = 16, 120  # characters of "y:12", and of "   train/loop.py:12", at most
 _PRINTED_FROM = compiled(r"(?<=\S)\s{2,}[\w./-]+\.py:\d+$")  # at the right edge of a console
 _TENSOR = compiled(  # "tensor(2.3, device='cuda:0')", "Array(2.3, dtype=float32)", "param(0.09)"
     r"\b(?:tensor|(?:Device)?[Aa]rray|param)\(\[?\s{0,4}([-+]?\d[\w.+-]{0,30}|nan|-?inf)\s{0,4}\]?"
     r"(?:, ?\w{1,20}=[^(),]{1,60}){0,5}\)"
 )
-_JULIA = compiled(r"(\d\.\d*)f(-?\d{1,2})(?![\w.])")  # "0.125f0", a number of 32 bits
 _FILLING = compiled(r"[━╸╺─=>.\u2500-\u257f\u2588-\u258f]{5,}|\[[=>.# ]{5,}\]")
 _SCALAR = compiled(r"\bj?np\.[a-z]\w{0,15}\(([^()\s]{1,40})\)")
 _DESCRIPTION = compiled(r"[\W\d\x00-\x1f]+")
@@ -49,10 +48,10 @@ def normal(message: str) -> tuple[str, str]:
 def undrawn(message: str) -> str:
     """The message without the filling of other bars and the place that printed it, with short
     leader dots, and with the numbers of `np.float32(0.5)` and its like alone."""
-    end = message.rstrip()
-    if ".py:" in end[-_LOCATION:] and (m := _PRINTED_FROM.search(end, max(0, len(end) - _PATH))):
-        message = end[: m.start()]
-    message = _JULIA.sub(r"\1e\2", message)
+    if ".py:" in message[-_LOCATION:]:
+        end = message.rstrip()
+        if m := _PRINTED_FROM.search(end, max(0, len(end) - _PATH)):
+            message = end[: m.start()]
     if "tensor(" in message or "rray(" in message or "param(" in message:
         message = _TENSOR.sub(r"\1", message)
     if "np." in message:

@@ -17,6 +17,10 @@ _TAGS = compiled(
     rf"(?:(?:[ ,;:|/.-]|\]\s?\[){{1,3}}{_TAG})?)"
     rf"\s{{0,4}}(?:[\])>}}]?\s{{0,4}}[:|,;-]{{0,2}}\s++|[\])>}}]\s*+)(?=\S)"
 )
+_HEAD = compiled(  # what any of them begins with
+    r"\s*+(?:[@#]|[\[(<{]?\s{0,4}(?:[EeBbSsIiTtUu]|(?i:ep|epoch|batch|it|iter|iteration|step|update|upd)"
+    r"[_-]?))\d"
+)
 _ONE = compiled(r"([A-Za-z]+)[_-]?(\d+)(?:[_-]?(?:/|of)[_-]?(\d+)(?![A-Za-z]))?")
 _MARKED = compiled(r"\s*+[@#](\d{1,9})\s{0,4}[:|,-]?\s++(?=\S)")
 # What reports, and names no other place.
@@ -26,6 +30,8 @@ _PLACED = compiled(r"(?i)\b(?:step|iter|iteration|epoch|update)s?\b")
 
 def apart(message: str) -> str:
     """The message with such counters behind their names, and apart from them."""
+    if not _HEAD.match(message):
+        return message
     if (m := _MARKED.match(message)) and _goes_on(message, m):
         return f"step {m.group(1)} {message[m.end() :]}"
     m = _TAGS.match(message)

@@ -11,7 +11,8 @@ from runwatch.parse.memo import lately
 from runwatch.pattern import compiled
 
 NUMBER = (
-    r"[+-]?(?:\d{1,3}(?:,\d{3}){1,8}+(?!\d|,\d)(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+    r"[+-]?(?:\d{1,3}(?:,\d{3}){1,8}+(?!\d|,\d)(?:\.\d+)?"
+    r"|\d+(?:\.\d*+(?:f-?\d{1,2}(?![\w.]))?)?|\.\d+)(?:[eE][+-]?\d+)?"  # Julia's 0.125f0, too
 )
 OPAQUE = "|".join(
     (

@@ -92,7 +92,8 @@ def number(text: str) -> float:
     try:
         return value_of(text)
     except ValueError:
-        return value_of(text.lower().removesuffix(".0"))
+        word = text.lower().removesuffix(".0")  # "inf.0"
+        return value_of(word if "n" in word else word.replace("f", "e"))  # "0.125f0"
 
 
 def finite(value: float) -> float | None:
