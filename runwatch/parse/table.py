@@ -8,6 +8,7 @@ The names are in another line than the numbers, so a `Table` remembers them for 
 
 from collections.abc import Sequence
 from dataclasses import field
+from itertools import pairwise
 from typing import Any
 
 from runwatch.parse import unit
@@ -48,7 +49,7 @@ class Table:
         head = list(plan.head)
         if drawn:
             head, self.above = _below(self.above, head), head
-        if not any(_clue(name, names) for name in head):
+        if not any(_clue(name, names) for name in head) and not _counts(head, plan.spans, names):
             return False
         self.head, self.spans = tuple(head), plan.spans
         return True
@@ -182,6 +183,12 @@ def _below(above: list[str], head: list[str]) -> list[str]:
     if len(above) != len(head) or "" not in head or "" in above:
         return head
     return [f"{first} {second}".strip() for first, second in zip(above, head, strict=True)]
+
+
+def _counts(head: Sequence[str], spans: Sequence[tuple[int, int]], names: Names) -> bool:
+    """Whether names that are not known stand apart behind a counter: `iter    f(x)    |g|`."""
+    apart = all(end + 1 < start for (_, end), (start, _) in pairwise(spans))
+    return bool(spans) and apart and names.axis(head[0]) in ("step", "epoch")
 
 
 def _box_place(rows: list[list[Any]], names: Names) -> tuple[int | None, float | None]:
