@@ -12,7 +12,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """`45 s`, `12 minutes`, `1.5 hours`: the unit changes at two minutes and an hour and a half."""
+    """`45 s`, `12 minutes`, `1.5 hours`: minutes from two on, hours from one and a half."""
     if seconds < 120:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+    return (
+        f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{round(seconds / 3600, 1):g} hours"
+    )

@@ -19,5 +19,5 @@ def test_seconds_are_told_in_the_unit_that_a_person_would_take() -> None:
         "2 minutes",
         "90 minutes",
         "1.5 hours",
-        "25.0 hours",
+        "25 hours",
     ]

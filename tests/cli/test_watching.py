@@ -148,7 +148,7 @@ def test_an_old_log_may_have_ended_without_a_word(
     assert ("UNKNOWN", "WAIT", ["quiet"]) == (
         last["terminal_state"], last["judgement"], [one["kind"] for one in last["findings"]]
     )  # fmt: skip
-    assert "120 minutes" in last["reason"]
+    assert "2 hours" in last["reason"]
 
 
 def test_another_run_under_the_same_name_is_a_new_one(
