@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _LONGEST = 8192  # bytes of a line whose numbers are changed
 _MAX_TEMPLATES = 1 << 14
 _MAX_EXACT = 1 << 15
-_EAGER = _MAX_EXACT // 2  # lines that are kept when they are seen first
+# Lines that are kept when they are seen first, as most of a run's beginning comes again on other
+# ranks. To keep all of a log that never repeats itself would cost half as much as reading it.
+_EAGER = 1 << 10
 _MAX_BYTES = 1 << 23  # of lines that are kept as they are
 _MAX_SEEN = 1 << 16
 _MAX_NAMES = 512  # kinds, or keys, whose state is kept for each writer

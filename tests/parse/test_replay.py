@@ -185,6 +185,16 @@ def test_a_line_that_comes_again_is_read_once() -> None:
     assert len(read_by_code(data)[1]) < 202
 
 
+def test_of_lines_that_never_come_again_few_are_kept() -> None:
+    """To keep one costs half as much as to read it."""
+    parser = Parser(replay=True)
+    letters = str.maketrans("0123456789", "abcdfghijk")
+    text = "".join(f"word {n} and no more\n".translate(letters) for n in range(2000))
+    parser.feed(Chunk(RUN, text.encode(), 0))
+    assert parser._replay is not None
+    assert parser._replay._program.templates.used < 1100
+
+
 def test_measurements_between_brackets_are_replayed() -> None:
     """A process has no point."""
     data = b"".join(b"Epoch[%d] Batch[100] Loss[2.%03d]\n" % (i, i) for i in range(900))
