@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from runwatch.kernels import layout, native
 from runwatch.parse.parts import Template
-from runwatch.parse.probe import Probe
+from runwatch.parse.probe import NOWHERE, Probe
 from runwatch.parse.program import Program
 from runwatch.parse.template import as_it_is, learn
-from runwatch.parse.trace import Context, Trace
+from runwatch.parse.trace import Context, Outcome, Trace
 
 if TYPE_CHECKING:
     from runwatch.parse.reader import Reader
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 _LONGEST = 8192  # bytes of a line whose numbers are changed
 _MAX_TEMPLATES = 1 << 14
 _MAX_EXACT = 1 << 15
-# Lines that are kept when they are seen first, as most of a run's beginning comes again on other
-# ranks. To keep all of a log that never repeats itself would cost half as much as reading it.
-_EAGER = 1 << 10
+_MAX_ONCE = 1 << 14  # lines of which what came of them is remembered until they come again
 _MAX_BYTES = 1 << 23  # of lines that are kept as they are
 _MAX_SEEN = 1 << 16
 _MAX_NAMES = 512  # kinds, or keys, whose state is kept for each writer
@@ -38,7 +36,16 @@ class Learner:
         self._learned: dict[int, list[Template]] = {}
         self._lines: set[int] = set()  # that were seen, by their very bytes
         self._kept: set[tuple[int, Context]] = set()  # lines, and the contexts they were kept in
+        self._once: dict[int, tuple[Outcome, Context]] = {}  # what came of lines seen once
         self._bytes = self._general = 0
+
+    def recall(self, line: bytes, start: int, end: int) -> bool:
+        """Keep a line that comes again as it is, from what came of it when it was read; whether
+        there was such a line. What comes once only is never laid out."""
+        outcome, before = self._once.pop(hash(line), (None, NOWHERE))
+        return outcome is not None and self._keep(
+            line, int(native.exact_at(start, end)), outcome, before
+        )
 
     def consider(self, line: bytes, start: int, end: int, trace: Trace) -> bool:
         """Learn from a line, between two addresses, and the steps it took; whether something was
@@ -49,7 +56,10 @@ class Learner:
             return False
         seen = hash(line)
         if seen in self._lines:
-            return self._keep(line, int(native.exact_at(start, end)), trace)
+            outcome = trace.outcome(timed=self._timed)
+            return outcome is not None and self._keep(
+                line, int(native.exact_at(start, end)), outcome, trace.before
+            )
         if len(self._lines) >= _MAX_SEEN:
             self._lines.clear()
         self._lines.add(seen)
@@ -75,28 +85,26 @@ class Learner:
                 self._general += 1
                 self._program.add(template, self._program.forms, form, self._host.ledger.numbers)
                 return True
-        if len(self._kept) < _EAGER and 2 * self._bytes < _MAX_BYTES:
-            return self._keep(line, int(native.exact_at(start, end)), trace)
+        if (outcome := trace.outcome(timed=self._timed)) is not None:
+            if len(self._once) >= _MAX_ONCE:
+                self._once.clear()
+            self._once[seen] = outcome, trace.before
         return False
 
-    def _keep(self, line: bytes, exact: int, trace: Trace) -> bool:
+    def _keep(self, line: bytes, exact: int, outcome: Outcome, before: Context) -> bool:
         """Keep a line that came before as it is."""
-        if (exact, trace.before) in self._kept:
-            return False
-        outcome = trace.outcome(timed=self._timed)
         if (
-            outcome is None
+            (exact, before) in self._kept
             or not self._fits_in(outcome.form, outcome.key)
             or len(self._kept) >= _MAX_EXACT
             or self._bytes + len(line) > _MAX_BYTES
         ):
             return False
-        self._kept.add((exact, trace.before))
+        self._kept.add((exact, before))
         self._bytes += len(line)
         self._program.add(
-            as_it_is(line, outcome, trace.before), self._program.exact, exact,
-            self._host.ledger.numbers,
-        )  # fmt: skip
+            as_it_is(line, outcome, before), self._program.exact, exact, self._host.ledger.numbers
+        )
         return True
 
     def _fits_in(self, form: tuple[tuple[str, str], ...], key: str) -> bool:

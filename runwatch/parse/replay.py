@@ -90,20 +90,27 @@ class Replay:
                     continue
             t, start, end, lines = stage.texts[i].tolist()
             raw = data[start - base : end - base].tobytes()
-            trace = Trace()
             self._carry()
-            self._host.read_line(stream, line + lines, raw, trace)
             if why == layout.STRANGE:
                 self._crew.settle()
-                if self._learner.consider(raw, start, end, trace):
-                    self._rows.widen()
-                    stage.aim(self._program)
-                    self._rows.moved = True
+                if self._learner.recall(raw, start, end):
+                    self._learned(stage)
+                    continue
+            trace = Trace()
+            self._host.read_line(stream, line + lines, raw, trace)
+            if why == layout.STRANGE and self._learner.consider(raw, start, end, trace):
+                self._learned(stage)
             self._rows.load_touched([record.key for _, record, _ in trace.taken])
             if t >= 0:
                 given[layout.F_VALUE] += self._program.templates.rows[t, layout.VALUES]
             i += 1
         self._line = line + stage.lines
+
+    def _learned(self, stage: Stage) -> None:
+        """Tell the kernels of a new template."""
+        self._rows.widen()
+        stage.aim(self._program)
+        self._rows.moved = True
 
     def _follow(self, stage: Stage, i: int, count: int, line: int) -> tuple[int, int]:
         """Run the kernel until it meets a text that it does not know; its index and why."""
