@@ -13,9 +13,9 @@ from runwatch.detect.series import Columns
 from runwatch.detect.steps import Told, step_of
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.field import NOTHING
 from runwatch.kernels.native import address
 from runwatch.kernels.run import compiles
-from runwatch.kernels.tracks import NOTHING
 from runwatch.pattern import compiled
 from runwatch.records import Batch
 from runwatch.slotted import frozen

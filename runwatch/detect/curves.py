@@ -7,7 +7,7 @@ import numpy as np
 from runwatch.arrays import Array, Flags, Floats, Indices
 from runwatch.curve import Curve, Spot, words_of
 from runwatch.detect.series import Columns
-from runwatch.kernels.tracks import NOTHING
+from runwatch.kernels.field import NOTHING
 from runwatch.records import Batch
 
 MOST = 192  # blocks of a curve; then two become one

@@ -6,6 +6,7 @@ from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, Groups, place, run
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.field import NOTHING, TAIL
 from runwatch.kernels.learning_rate import (
     FIELDS,
     JUMP,
@@ -14,7 +15,7 @@ from runwatch.kernels.learning_rate import (
     climbs,
     follow,
 )
-from runwatch.kernels.tracks import NOTHING, TAIL, Tracks
+from runwatch.kernels.tracks import Tracks
 from runwatch.records import Batch
 
 _KEPT = 4

@@ -9,9 +9,10 @@ from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.field import NOTHING
 from runwatch.kernels.loss_scale import FIELDS, follow
 from runwatch.kernels.run import SEGMENT
-from runwatch.kernels.tracks import NOTHING, Tracks
+from runwatch.kernels.tracks import Tracks
 from runwatch.records import Batch
 
 FALL = 0.75  # of the scale before: what is lowered less is not halved

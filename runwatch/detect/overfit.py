@@ -11,7 +11,7 @@ from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, place
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
-from runwatch.kernels.tracks import NOTHING, repeats
+from runwatch.kernels.field import NOTHING, repeats
 from runwatch.records import Batch
 
 FEW = 3  # evaluations in a row that must be worse than the best

@@ -11,9 +11,9 @@ from runwatch.detect.series import Columns, Groups
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
 from runwatch.kernels.arranging import furthest
+from runwatch.kernels.field import NOTHING
 from runwatch.kernels.rolling import middle
 from runwatch.kernels.run import compiles
-from runwatch.kernels.tracks import NOTHING
 from runwatch.records import Batch
 
 FEW_RANKS = 3

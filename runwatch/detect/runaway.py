@@ -10,10 +10,10 @@ from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, Groups, place
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.field import NOTHING
 from runwatch.kernels.rolling import LEAST
 from runwatch.kernels.run import compiles
 from runwatch.kernels.runaway import ABSURD, FELL, KEPT, NEARLY, SEEN, SURE, calm
-from runwatch.kernels.tracks import NOTHING
 from runwatch.plain import counted
 from runwatch.records import Batch
 

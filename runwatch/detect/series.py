@@ -17,8 +17,9 @@ from runwatch.arrays import Flags, Floats, Ints
 from runwatch.column import Column
 from runwatch.detect.arrange import arranged
 from runwatch.detect.table import NO_RANK, Arrangement, Room
+from runwatch.kernels.field import NOTHING
 from runwatch.kernels.run import SEGMENT, Kernel, expect, numbers_of, passed
-from runwatch.kernels.tracks import NOTHING, Tracks, unkeyed
+from runwatch.kernels.tracks import Tracks, unkeyed
 from runwatch.records import Batch
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from runwatch.detect.fold import finding
 from runwatch.detect.series import Columns
 from runwatch.finding import Finding, Role, Severity, State
-from runwatch.kernels.tracks import NOTHING
+from runwatch.kernels.field import NOTHING
 from runwatch.plain import lasting
 from runwatch.records import Batch
 

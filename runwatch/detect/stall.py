@@ -17,8 +17,8 @@ from runwatch.detect.series import Columns
 from runwatch.detect.silence import FEW, KEPT, LONGEST, TYPICAL, Live
 from runwatch.finding import Finding, Role, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.field import NOTHING
 from runwatch.kernels.run import compiles
-from runwatch.kernels.tracks import NOTHING
 from runwatch.plain import lasting
 from runwatch.records import Batch
 

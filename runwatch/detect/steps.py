@@ -9,7 +9,7 @@ from runwatch.arrays import Flags, Floats, Ints
 from runwatch.detect.series import Groups
 from runwatch.detect.table import Room
 from runwatch.kernels.agreement import SPREAD, STEPS, STRIDES, kept, strides
-from runwatch.kernels.tracks import NOTHING
+from runwatch.kernels.field import NOTHING
 
 _STEP_BITS, _EPOCHS = 40, (1 << 22) - 1
 

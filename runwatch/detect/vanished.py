@@ -10,8 +10,9 @@ from runwatch.detect.fold import finding, fold
 from runwatch.detect.series import Columns, Groups, place, run
 from runwatch.finding import Finding, Severity, State
 from runwatch.judgement import Check
+from runwatch.kernels.field import NOTHING
 from runwatch.kernels.run import SEGMENT
-from runwatch.kernels.tracks import NOTHING, Tracks, unkeyed
+from runwatch.kernels.tracks import Tracks, unkeyed
 from runwatch.kernels.vanished import (
     COMPANION_FIELDS,
     MISSING,

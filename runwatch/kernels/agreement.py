@@ -4,7 +4,7 @@ from math import inf
 from typing import Any
 
 from runwatch.kernels.arranging import kernel
-from runwatch.kernels.tracks import NOTHING
+from runwatch.kernels.field import NOTHING
 
 MOST = 256  # steps that are kept of a metric; of more, every second one
 SAME = 1e-3  # share by which values may differ that agree: they are printed rounded

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from runwatch.kernels import native
-from runwatch.kernels.tracks import NOTHING
+from runwatch.kernels.field import NOTHING
 
 WHOLES, HALVES, REALS = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
 UNKNOWN, PASSED_BY = -2, -1  # what the table of pairs holds: not met yet, of no series

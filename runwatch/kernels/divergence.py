@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from runwatch.kernels.field import REPEATED, Field, counts, follows, numbers, passed
 from runwatch.kernels.rolling import clear, middle, order, put
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, follows, numbers, passed
 
 BLOCK = 20  # steps in a block; blocks are compared by their medians
 LASTING = 5  # blocks in a row that must stand high, in a long run a twentieth of all blocks

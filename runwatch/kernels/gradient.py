@@ -3,6 +3,7 @@
 from math import inf, log10, nan, sqrt
 from typing import Any
 
+from runwatch.kernels.field import REPEATED, Field, counts, follows, numbers, passed
 from runwatch.kernels.rolling import (
     BLOCK,
     FLOOR,
@@ -16,7 +17,6 @@ from runwatch.kernels.rolling import (
     usual,
 )
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, follows, numbers, passed
 
 WARM = 100  # first steps, in which norms settle
 FACTOR = 1.0  # decades above the median of the last 200 steps

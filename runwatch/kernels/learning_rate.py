@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import (
+from runwatch.kernels.field import (
     LAST,
     NOTHING,
     REPEATED,
@@ -15,6 +14,7 @@ from runwatch.kernels.tracks import (
     passed,
     repeats,
 )
+from runwatch.kernels.run import DONE, over
 
 JUMP = 3.0  # times the rate of the record before
 SETTLED = 20  # records before a jump is one; warm-up and coarse logging come first

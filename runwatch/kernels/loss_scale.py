@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from runwatch.kernels.field import Field
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import Field
 
 CHANGED = 2  # a row has another scale than the one before
 

@@ -3,9 +3,9 @@
 from math import inf, sqrt
 from typing import Any
 
+from runwatch.kernels.field import NOTHING, REPEATED, Field, counts, numbers, repeats
 from runwatch.kernels.rolling import WINDOW, push, usual
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import NOTHING, REPEATED, Field, counts, numbers, repeats
 
 OVER = 2  # a spell has ended; what it was stands in the record until the next row
 RING = 100  # values whose mean and deviation are taken

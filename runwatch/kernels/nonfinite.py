@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import (
+from runwatch.kernels.field import (
     LAST,
     NOTHING,
     REPEATED,
@@ -16,6 +15,7 @@ from runwatch.kernels.tracks import (
     passed,
     repeats,
 )
+from runwatch.kernels.run import DONE, over
 
 FIELDS = (
     Field("segment"),

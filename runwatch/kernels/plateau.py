@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from runwatch.kernels.field import REPEATED, Field, counts, follows, numbers, passed
 from runwatch.kernels.rolling import clear, middle, order, put
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, follows, numbers, passed
 
 BLOCK = 25  # steps whose median is taken; ever more medians are averaged as the run grows
 WINDOW = 20  # blocks that are judged together: 500 steps, or 5 % of the run

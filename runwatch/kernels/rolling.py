@@ -19,7 +19,7 @@ from bisect import insort
 from math import sqrt
 from typing import Any
 
-from runwatch.kernels.tracks import Field, numbers
+from runwatch.kernels.field import Field, numbers
 
 BLOCK = 20
 BLOCKS = 10

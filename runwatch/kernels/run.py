@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from runwatch.kernels import native
-from runwatch.kernels.tracks import Field, Tracks
+from runwatch.kernels.field import Field
+from runwatch.kernels.tracks import Tracks
 
 DONE = 0
 SEGMENT = 1  # a series goes on in another segment than its record

@@ -3,8 +3,8 @@
 from typing import Any
 
 from runwatch.kernels.arranging import kernel
+from runwatch.kernels.field import NOTHING
 from runwatch.kernels.rolling import LEAST
-from runwatch.kernels.tracks import NOTHING
 
 KEPT = 60  # records of a segment that are looked at; `spike` knows a slope from then on
 ABSURD = 1e5  # and at least this much, since a loss may begin near zero

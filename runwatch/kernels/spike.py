@@ -2,6 +2,20 @@
 
 from typing import Any
 
+from runwatch.kernels.field import (
+    LAST,
+    NOTHING,
+    REPEATED,
+    TAIL,
+    Field,
+    counts,
+    follows,
+    keep,
+    keep_rows,
+    look_back,
+    numbers,
+    passed,
+)
 from runwatch.kernels.rolling import (
     ALLOWANCE,
     BLOCK,
@@ -16,20 +30,6 @@ from runwatch.kernels.rolling import (
     put,
 )
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import (
-    LAST,
-    NOTHING,
-    REPEATED,
-    TAIL,
-    Field,
-    counts,
-    follows,
-    keep,
-    keep_rows,
-    look_back,
-    numbers,
-    passed,
-)
 
 RECENT = 5  # values whose median tells where the loss stands
 HOLD = 20  # steps that a rise is given before it is named

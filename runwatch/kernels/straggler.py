@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from runwatch.kernels.field import REPEATED, Field, counts, numbers
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, numbers
 
 KEPT = 100  # values per rank whose median is compared
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from runwatch.kernels.field import Field, numbers
 from runwatch.kernels.rolling import clear, insert, middle, order, put
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import Field, numbers
 
 WARM = 5  # first records: compilation, caches
 FEW = 3  # records that make a first baseline where a log is short

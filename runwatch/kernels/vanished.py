@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from runwatch.kernels.field import REPEATED, Field, counts, follows, numbers, passed, repeats
 from runwatch.kernels.run import DONE, over
-from runwatch.kernels.tracks import REPEATED, Field, counts, follows, numbers, passed, repeats
 
 SETTLED = 20  # records in a row with a loss before its absence means something
 MISSING = 2  # records in a row without it

@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runwatch.kernels import gradient, native
+from runwatch.kernels.field import NOTHING, Field, numbers
 from runwatch.kernels.run import DONE, SEGMENT, compiled
-from runwatch.kernels.tracks import NOTHING, Field, Tracks, keyed, numbers, unkeyed
+from runwatch.kernels.tracks import Tracks, keyed, unkeyed
 
 KERNELS = (
     ("spike", "follow", "FIELDS", ()),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runwatch.detect import arrange
 from runwatch.detect.alike import regular
 from runwatch.detect.table import NO_RANK, Arrangement, Room
-from runwatch.kernels.tracks import NOTHING
+from runwatch.kernels.field import NOTHING
 
 
 class Table(SimpleNamespace):

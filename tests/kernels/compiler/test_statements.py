@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runwatch.kernels.tracks import Field, Tracks, numbers
+from runwatch.kernels.field import Field, numbers
+from runwatch.kernels.tracks import Tracks
 from tests.kernels.compiler.taking import taken
 
 
