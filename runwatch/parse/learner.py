@@ -43,9 +43,7 @@ class Learner:
         """Keep a line that comes again as it is, from what came of it when it was read; whether
         there was such a line. What comes once only is never laid out."""
         outcome, before = self._once.pop(hash(line), (None, NOWHERE))
-        return outcome is not None and self._keep(
-            line, int(native.exact_at(start, end)), outcome, before
-        )
+        return outcome is not None and self._keep(line, start, end, outcome, before)
 
     def consider(self, line: bytes, start: int, end: int, trace: Trace) -> bool:
         """Learn from a line, between two addresses, and the steps it took; whether something was
@@ -57,9 +55,7 @@ class Learner:
         seen = hash(line)
         if seen in self._lines:
             outcome = trace.outcome(timed=self._timed)
-            return outcome is not None and self._keep(
-                line, int(native.exact_at(start, end)), outcome, trace.before
-            )
+            return outcome is not None and self._keep(line, start, end, outcome, trace.before)
         if len(self._lines) >= _MAX_SEEN:
             self._lines.clear()
         self._lines.add(seen)
@@ -91,8 +87,9 @@ class Learner:
             self._once[seen] = outcome, trace.before
         return False
 
-    def _keep(self, line: bytes, exact: int, outcome: Outcome, before: Context) -> bool:
+    def _keep(self, line: bytes, start: int, end: int, outcome: Outcome, before: Context) -> bool:
         """Keep a line that came before as it is."""
+        exact = int(native.exact_at(start, end))
         if (
             (exact, before) in self._kept
             or not self._fits_in(outcome.form, outcome.key)

@@ -24,6 +24,7 @@ _WIDER = b"520963"  # than any rank is that a kernel takes
 
 Roles = list[bool]
 Match = re.Match[bytes]
+Outputs = list[tuple[float | None, float | None]]  # as they were, and as they are
 # By where a number stands: where it goes, None where that cannot be told, and whether a number of
 # any width may stand there.
 Known = dict[int, tuple[Roles | None, bool]]
@@ -113,26 +114,32 @@ class Lesson:
     def _roles_of(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
         """Into which outputs each number goes, by what others in their places change; None where
         one changed to something else."""
+        return self._sorted_out(self._with(numbers, texts), texts)
+
+    def _with(self, numbers: Sequence[Match], texts: Sequence[bytes]) -> Outputs | None:
+        """Each output of the line, and the same with others in the places of numbers; None where
+        the line then says something else."""
         seen = self.look([(m.start(), m.end(), t) for m, t in zip(numbers, texts, strict=True)])
-        return self._sorted_out(seen, texts)
+        if seen is None or not seen.same_form(self.base) or seen.time != self.base.time:
+            return None
+        return list(zip(self.base.outputs(), seen.outputs(), strict=True))
 
     def _go_there(self, numbers: list[Match], texts: list[bytes], roles: list[Roles]) -> bool:
         """Whether others in the places of numbers go where those did, and nothing else changes."""
-        seen = self.look([(m.start(), m.end(), t) for m, t in zip(numbers, texts, strict=True)])
-        if seen is None or not seen.same_form(self.base) or seen.time != self.base.time:
+        if (outputs := self._with(numbers, texts)) is None:
             return False
         told = {i: text for text, role in zip(texts, roles, strict=True)
                 for i, goes in enumerate(role) if goes}  # fmt: skip
         return all(
             _is(now, float(told[i])) if i in told else now == was or (now != now and was != was)
-            for i, (was, now) in enumerate(zip(self.base.outputs(), seen.outputs(), strict=True))
+            for i, (was, now) in enumerate(outputs)
         )
 
-    def _sorted_out(self, seen: Outcome | None, texts: Sequence[bytes]) -> list[Roles] | None:
+    @staticmethod
+    def _sorted_out(outputs: Outputs | None, texts: Sequence[bytes]) -> list[Roles] | None:
         """Into which outputs each text goes by what came of the line with them."""
-        if seen is None or not seen.same_form(self.base) or seen.time != self.base.time:
+        if outputs is None:
             return None
-        outputs = list(zip(self.base.outputs(), seen.outputs(), strict=True))
         roles = [[False] * len(outputs) for _ in texts]
         for position, (was, now) in enumerate(outputs):
             if was == now or (was != was and now != now):
@@ -164,7 +171,7 @@ class Lesson:
 
     def _roles_of_all(self, numbers: Sequence[Match], text: bytes) -> Roles | None:
         """Into which outputs a number goes that stands in several places."""
-        roles = self._sorted_out(self.look([(m.start(), m.end(), text) for m in numbers]), [text])
+        roles = self._sorted_out(self._with(numbers, [text] * len(numbers)), [text])
         return None if roles is None else roles[0]
 
     def is_idle(self, m: Match, free: bool) -> bool:
