@@ -37,7 +37,7 @@ _TRAILING = frozenset(("at", "number", "no", "of", "is"))
 _LOCATED_AT = compiled(
     r"\b(?:at|for|after|of|in)\s+(?:the\s+)?(?:global\s+)?(step|iteration|iter|epoch|update)$"
 )
-_LEADING = compiled(r"(?:[\]>,]|:(?=\t)|)[\t ](?:[|/-]\s+)?(?=\S*[A-Za-z])")
+_LEADING = compiled(r"(?:\][\t ]{0,8}|[>,]|:(?=\t)|)[\t ](?:[|/-]\s+)?(?=\S*[A-Za-z])")
 _DASH = compiled(r"^ -\s+$")
 _NAMELESS = compiled(r"^:\s+$")
 _PAIR_OPENS = compiled(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
@@ -138,14 +138,15 @@ def names_its_step(
     `Train loss 7 41.2 Grad norm 12.1`. Then the name goes to the value."""
     if before is not None or after is None or after.name or after.link or number.joined_by != " ":
         return False
-    if (rule := names.quantity(number.name.split()[-1])) is None or not rule.sure:
+    name = number.name.removesuffix(" @")  # "loss @ 100 0.51"
+    if (rule := names.quantity(name.split()[-1])) is None or not rule.sure:
         return False
     gap = literals[number.slot + 1]
-    if not _COLON.match(gap) and not (
-        gap == " " and _PHASE.match(number.name) and literals[after.slot + 1][:1] == " "
+    if not (_COLON.match(gap) or (name != number.name and gap.isspace())) and not (
+        gap == " " and _PHASE.match(name) and literals[after.slot + 1][:1] == " "
     ):
         return False
-    after.name, after.joined_by = number.name, ":"
+    after.name, after.joined_by = name, ":"
     return True
 
 

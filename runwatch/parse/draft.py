@@ -26,6 +26,7 @@ _BETWEEN = compiled(r"^\]?\s*\[\s*$|^\s*:\s*$")
 _SLASHED = compiled(r"^\s*/\s*$")
 _COUNTER = compiled(r"^\s*[/%\]]")  # behind the number of "[ 50/312" or "[320]"
 _NEXT_FRACTION = compiled(r"^%?[\])]*[\s|,]*+[\[(]?\s*$")  # "[1/25][10/1583]"
+_EQUALS = compiled(r"^\s*=\s*$")
 _RANGE = compiled(r"^-\s*$")
 _SPAN = compiled(r"^(?:-| and | to |\.\.)\s*$")  # "between steps 0 and 100"
 _BEST = compiled(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
@@ -56,6 +57,7 @@ _BOOKKEEPING = frozenset(
         "tid",
         "timestamp",
         "port",
+        "line",
         "lineno",
         "v_num",
         "process",
@@ -87,6 +89,7 @@ class Draft:
     twice: bool = False  # whether two steps are named: "Step 1: add them. Step 2: halve it."
     episodes: bool = False  # whether episodes are counted
     prefix: str = ""  # "layer 5" of "layer 5 norm: 0.3"
+    timed: bool = False  # whether it says that its numbers are times
 
 
 def assign(
@@ -101,7 +104,9 @@ def assign(
         slot = number.slot + offset
         if slot in done:
             continue
-        if number.link == "of" and before is not None:
+        if _is_quotient(before, literals[number.slot], draft.fields):
+            draft.fields[-2:] = [Field(slot, draft.fields[-2].metric, number.unit)]
+        elif number.link == "of" and before is not None:
             _second(number, before, slot, draft, names)
         elif number.link == "avg" and before is not None and (after is None or after.link != "of"):
             _average(number, before, slot, draft, names)
@@ -144,7 +149,8 @@ def _is_axis(
     if _RANGE.match(gap) and draft.fields and draft.fields[-1].slot == slot - 1 and number.unit:
         draft.fields.pop()  # it began the range
     listed = number.link == "item" or (after is not None and after.link == "item")
-    timed = number.unit in _TIME_UNITS  # "Step: 12ms"
+    # "Step: 12ms", "time (ms) | train_batch: 12.1"
+    timed = number.unit in _TIME_UNITS or (draft.timed and not is_strong(number.name))
     axis = None if listed or timed else axis_of(number, names)
     name = number.name.lower()
     if name == "steps" and draft.episodes and not fraction:
@@ -216,6 +222,12 @@ def _is_axis(
         axes.step, axes.rank_of_step = slot, max(1, axes.rank_of_step)
         return True
     return False
+
+
+def _is_quotient(before: Number | None, gap: str, fields: Sequence[Field]) -> bool:
+    """Whether a number is what the fraction before it comes to: "acc: 912/1000=0.912"."""
+    of = before is not None and before.link == "of" and _EQUALS.match(gap) is not None
+    return of and len(fields) > 1 and fields[-1].metric == f"{fields[-2].metric}.avg"
 
 
 def _second(number: Number, first: Number, slot: int, draft: Draft, names: Names) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runwatch.parse.number import OPAQUE_MARK
-from runwatch.parse.plan import SILENT, Plan
+from runwatch.parse.plan import OPAQUE, SILENT, Cell, Plan
 from runwatch.parse.text import Sentence
 from runwatch.pattern import compiled
 
@@ -15,7 +15,7 @@ _SLOT = compiled("\x01(\\d+)\x01")
 _EDGES = str.maketrans("│┃&", "|||")  # "& 0.115 & 0.903 \\\\" is a row of LaTeX
 _DRAWN = compiled(r"[|\t,;]")
 _DRAWN_CELLS = compiled(r"\s*\|\s*|\t+|\s{2,}|[,;]\s*")
-OPAQUE = -1  # a cell that is a time, a date, an address
+_LISTED_CELL = compiled("\\[(?:[\\s,]|\x01\\d+\x01)*+\\]")  # "[0.31, 0.12]", or one without any
 _COMMENT = compiled(r"^#\s+")
 _BARS = compiled(r"\s*[|│┃]\s*")
 _LISTED = compiled(r"[\w./@%-]+(?:,\s*+[\w./@% -]++)+")
@@ -25,7 +25,7 @@ _GAP = compiled(r"\s{2,}")
 _PRECISION_AND_RECALL = compiled(r"\(P\s+R\b")
 
 
-def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | None, ...]:
+def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[Cell, ...]:
     """The cells of a line that is nothing but values in columns, else nothing."""
     if sentence.values < 2 or sentence.loose_words > _MAX_LOOSE:
         return ()
@@ -34,6 +34,8 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
         for slot, literal in enumerate(literals[1:])
     )
     text = text.translate(_EDGES).strip().rstrip("\\ ").strip("|").rstrip(":")
+    if "[" in text:
+        text = _LISTED_CELL.sub(lambda m: f"\x03{'.'.join(_SLOT.findall(m.group()))}\x03", text)
     if text.startswith('"'):
         text = text.replace('"', "")
     drawn = _DRAWN.search(text) is not None
@@ -41,17 +43,26 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[int | 
     if (None in out or ", " in text) and "|" not in text and "\t" not in text:
         apart = _cells(_GAP.split(text.strip()))  # "12.4 ms" is one cell
         out = apart if _MIN_COLUMNS <= len(apart) < len(out) else out
-    numbers = sum(cell is not None and cell >= 0 for cell in out)
+    numbers = sum(map(is_value, out))
     return tuple(out) if numbers >= 2 and numbers * 2 >= len(out) else ()
 
 
-def _cells(texts: Sequence[str]) -> list[int | None]:
-    """What the cells of a row begin with: a number's slot, something opaque, or a word."""
-    out: list[int | None] = []
-    for text in texts:
-        found = _SLOT.match(text)
-        out.append(int(found.group(1)) if found else OPAQUE if text.startswith("\x02") else None)
-    return out
+def is_value(cell: Cell) -> bool:
+    """Whether a cell holds a number, or a list of them."""
+    return bool(cell) if isinstance(cell, tuple) else cell is not None and cell >= 0
+
+
+def _cells(texts: Sequence[str]) -> list[Cell]:
+    """What the cells of a row begin with."""
+    return [_cell(text.lstrip()) for text in texts]
+
+
+def _cell(text: str) -> Cell:
+    if found := _SLOT.match(text):
+        return int(found.group(1))
+    if text.startswith("\x03"):
+        return tuple(int(slot) for slot in text[1 : text.index("\x03", 1)].split(".") if slot)
+    return OPAQUE if text.startswith("\x02") else None
 
 
 def heading(literals: Sequence[str]) -> Plan:

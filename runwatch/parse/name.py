@@ -28,8 +28,8 @@ _SCOPE = compiled(r"\W*(?:[A-Za-z][\w./@-]*(?: [\w#./@-]+){0,3}(?:: | --+ ))+")
 _ENDS = compiled(r": | --+ ")
 _NOTE = compiled(r"\s*(?:\([^()]*\)|<\w+>)\s*$")  # "speed (it/s)", "loss <mean>"
 _NO_NAME = compiled(
-    r"(?:an?|the|at|after|before|by|for|from|in|into|is|of|on|or|over|per|than|then|to|until|up|was"
-    r"|with|within|about|all|and|are|as|be|has)$"
+    r"(?:an?|the|out of|at|after|before|by|for|from|in|into|is|of|on|or|over|per|than|then|to|until"
+    r"|up|was|with|within|about|all|and|are|as|be|has)$"
 )
 # The arguments of a call, or of a printed module; what a trainer returns is printed the same way.
 _CALL = compiled(r"\b[A-Za-z_]\w*(?<!Output)(?<!Result)(?<!Metrics)\([^()]*$")

@@ -5,6 +5,10 @@ from enum import IntEnum
 
 from runwatch.slotted import frozen
 
+# A cell of a row: the slot of its number, OPAQUE, the slots of a list in it, or None for a word.
+Cell = int | tuple[int, ...] | None
+OPAQUE = -1  # a time, a date, an address
+
 
 class Evidence(IntEnum):
     """How sure a shape is to report something.
@@ -40,8 +44,8 @@ class Plan:
     """What to take from every line of a shape. Slots count all tokens of the line from 0.
 
     `bar` is the description of a progress bar, None where there is none. `row` lists the cells of a
-    line that is nothing but values (a slot, or None for a word); `head` the names of a line that is
-    nothing but names, `spans` where in the line each begins and ends.
+    line that is nothing but values; `head` the names of a line that is nothing but names, `spans`
+    where in the line each begins and ends.
     """
 
     evidence: Evidence = Evidence.NONE
@@ -52,7 +56,7 @@ class Plan:
     total_epochs: int | None = None
     rank: int | None = None
     bar: str | None = None
-    row: tuple[int | None, ...] = ()
+    row: tuple[Cell, ...] = ()
     head: tuple[str, ...] = field(default=())
     training: bool = True  # False where it speaks of evaluation or of something beside training
     spans: tuple[tuple[int, int], ...] = ()

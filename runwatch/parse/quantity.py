@@ -14,7 +14,7 @@ from runwatch.slotted import frozen
 _CAMEL = compiled(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _MAX_FOUND = 1 << 16  # names whose rule is remembered
 _PUNCTUATION = compiled(r"[^a-z0-9]+")
-_COMPOUND = compiled(r"(loss|acc|err|error|norm|bleu|ppl|auc)$")
+_COMPOUND = compiled(r"(loss|acc|err|error|norm|bleu|ppl|auc|crossentropy)$")
 
 # What is measured, never set, behind these words: "max reward", "min loss", "target tok/s".
 _EXTREMES = {

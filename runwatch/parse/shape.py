@@ -12,14 +12,14 @@ from runwatch.parse.grid import heading, row
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK
 from runwatch.parse.plan import SILENT, Evidence, Field, Plan
 from runwatch.parse.quantity import Names
-from runwatch.parse.text import Sentence, read, speaks_of_eval
+from runwatch.parse.text import Number, Sentence, read, speaks_of_eval
 from runwatch.pattern import compiled
 
 _TIMES = compiled(r"^\W*(?:\w+=\S* )?(?:time|timers?|times) ?\((?:ms|s|us)\)")
 _CODE = compiled(
     r"^\s*(?:def|class|import|from|return|if|elif|else|for|while|with|try|raise|assert|print"
     r"|#include|static|const|void|int|float|struct)\b.*[(:{;]|\bself\.|^(?!\s*={2,}>?\s).*==(?!\[)"
-    r"|\+=|(?!^)\{\w|\bargs\.|=\s+\*\s*\(|[\w)] \*\* "
+    r"|^\s*>>> |\+=|(?!^)\{\w|\bargs\.|=\s+\*\s*\(|[\w)] \*\* "
 )
 _MANY = 2  # clues; with more of them a line surely reports
 _PROSE, _SURE_PROSE = 2, 4  # words beside a counter, or a fraction, that make it a sentence
@@ -46,7 +46,7 @@ def understand(literals: Sequence[str], marks: str, names: Names) -> Plan:
     if marks.count(NUMBER_MARK) > 2 and _SUM.search(_drawn(literals, marks)):
         return SILENT
     sentence = read(literals, marks)
-    draft = Draft()
+    draft = Draft(timed=_TIMES.match("".join(literals)) is not None)
     assign(sentence, literals, 0, draft, names)
     return _finish(draft, sentence, literals, marks, names)
 
@@ -92,7 +92,7 @@ def _finish(
     if single and (named or (listed and (len(single) == weak or draft.clues >= 2))):
         draft.fields = sorted(draft.fields + single, key=lambda found: found.slot)
         loose -= len(single)
-    if _TIMES.match(text):
+    if draft.timed:
         draft.clues, draft.settings = len(draft.fields), 0
     if _CODE.search(text) or _SHELL.match(text):
         evidence = Evidence.NONE  # source, or a shell's trace of its commands
@@ -100,7 +100,7 @@ def _finish(
         evidence = _weigh(draft, loose, located)
         if not draft.known and _QUOTED_KEY.match(text):
             evidence = Evidence.NONE
-    labelled = all(number.joined_by == "|" for number in sentence.numbers)
+    labelled = _is_labelled(sentence)
     cells = row(sentence, literals, marks) if labelled or not draft.fields else ()
     return (
         Plan(
@@ -132,6 +132,14 @@ def _is_all(sentence: Sentence, draft: Draft) -> bool:
     axes = draft.axes
     places = (axes.step, axes.total_steps, axes.epoch, axes.total_epochs, draft.weak[0].slot)
     return " " not in draft.weak[0].metric and all(n.slot in places for n in sentence.numbers)
+
+
+def _is_labelled(sentence: Sentence) -> bool:
+    """Whether no number has a name of its own beside a label of the line: "test: 0.7  0.6  0.5"."""
+    first, *others = sentence.numbers or [Number(0)]
+    bare = len(others) > 1 and not any(number.name or number.link for number in others)
+    label = bare and first.joined_by == ":" and not first.link
+    return label or all(number.joined_by == "|" for number in sentence.numbers)
 
 
 def _is_short(found: Field, sure: bool = False) -> bool:

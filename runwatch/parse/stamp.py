@@ -65,6 +65,11 @@ def _ctime(text: str, _year: int) -> datetime:
     return _syslog(f"{month} {day} {clock}", int(year))
 
 
+def _day(text: str, _year: int) -> datetime:
+    *_, day, month, year, clock = text.replace("-", " ").split()
+    return _syslog(f"{month} {day} {clock}", int(year))
+
+
 def _unix(text: str, _year: int) -> datetime:
     seconds = float(text)
     return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)
@@ -76,6 +81,7 @@ _READERS: dict[str, Callable[[str, int], datetime]] = {
     "slash": _slash,
     "syslog": _syslog,
     "ctime": _ctime,
+    "day": _day,
     "epoch": _unix,
 }
 KINDS = tuple(_READERS)

@@ -6,15 +6,15 @@
 The names are in another line than the numbers, so a `Table` remembers them for one writer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
 from runwatch.parse import unit
-from runwatch.parse.grid import OPAQUE
+from runwatch.parse.grid import is_value
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
-from runwatch.parse.plan import Evidence, Plan
+from runwatch.parse.plan import OPAQUE, Cell, Evidence, Plan
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import Point, Record, count, finite, number
 from runwatch.pattern import compiled
@@ -22,6 +22,11 @@ from runwatch.slotted import mutable
 
 _TIMES = frozenset(("time", "timestamp", "date", "datetime", "wall time", "wall_time"))
 _SHORT = {"#": "step", "E": "epoch"}  # heads that are axes only above a column
+_MONITOR = (
+    "r",
+    "l",
+    "t",
+)  # the reward, length and time of an episode, as Gym's monitor writes them
 _EDGES = "|│┃"
 _EDGE = compiled(f"[{_EDGES}]")
 _INDENTED = compiled(f"[{_EDGES}]\\s{{2,}}")
@@ -49,7 +54,8 @@ class Table:
         head = list(plan.head)
         if drawn:
             head, self.above = _below(self.above, head), head
-        if not any(_clue(name, names) for name in head) and not _counts(head, plan.spans, names):
+        known = tuple(head[:3]) == _MONITOR or any(_clue(name, names) for name in head)
+        if not known and not _counts(head, plan.spans, names):
             return False
         self.head, self.spans = tuple(head), plan.spans
         return True
@@ -63,9 +69,7 @@ class Table:
         """A line of bare values under the header, or nothing."""
         points = []
         step = epoch = None
-        for name, slot in self._columns(plan.row, values, literals):
-            if slot is None or slot < 0 or not name:
-                continue
+        for name, slot in _spread(self._columns(plan.row, values, literals)):
             value = number(values[slot])
             axis = _SHORT.get(name) or names.axis(name.split("(%")[0])
             if axis is None and "/" in name and names.axis(name.rsplit("/", 1)[1]) == "step":
@@ -82,10 +86,10 @@ class Table:
         )  # fmt: skip
 
     def _columns(
-        self, cells: Sequence[int | None], values: list[str], literals: list[str]
-    ) -> list[tuple[str, int | None]]:
+        self, cells: Sequence[Cell], values: list[str], literals: list[str]
+    ) -> list[tuple[str, Cell]]:
         """The names of a row's cells: by their order, else by where in the line they stand."""
-        label = next((i for i, cell in enumerate(cells) if cell is not None and cell >= 0), 0)
+        label = next((i for i, cell in enumerate(cells) if is_value(cell)), 0)
         if label > 1 and len(cells) > len(self.head):  # a label of several words
             extra = min(label - 1, len(cells) - len(self.head))
             cells, label = cells[extra:], label - extra
@@ -96,7 +100,8 @@ class Table:
             return list(zip(words, cells, strict=True))  # a blank between two of the names
         if len(cells) == len(self.head) - 1 and self.head[0].lower() in _TIMES:
             return list(zip(self.head[1:], cells, strict=True))  # a time was taken off in front
-        if None in cells[label:] or len(cells) - label > len(self.head) + 1:
+        listed = any(isinstance(cell, tuple) for cell in cells)
+        if listed or None in cells[label:] or len(cells) - label > len(self.head) + 1:
             return []
         found: dict[str, int] = {}
         end = 0
@@ -176,6 +181,15 @@ class Table:
         """A table that goes on from what `state` gave; what was kept as JSON has lists."""
         spans = tuple((start, end) for start, end in state["spans"])
         return cls(**{**state, "head": tuple(state["head"]), "spans": spans})
+
+
+def _spread(columns: list[tuple[str, Cell]]) -> Iterator[tuple[str, int]]:
+    """The numbers under their names, each of a list under the name of its place in it."""
+    for name, cell in columns:
+        if isinstance(cell, tuple):
+            yield from ((f"{name}.{place}", slot) for place, slot in enumerate(cell))
+        elif cell is not None and cell >= 0 and name:
+            yield name, cell
 
 
 def _below(above: list[str], head: list[str]) -> list[str]:

@@ -4,13 +4,13 @@ from runwatch.parse.memo import often
 from runwatch.pattern import compiled
 
 _RATE = (
-    r"(?:[A-Za-z]{1,12}|µs)\s?/\s?(?:s|sec|secs|second|seconds|it|iter|step|sample|seq|batch|epoch|"
+    r"(?:[A-Za-z]{1,12}(?:_[A-Z]{1,6})?|µs)\s?/\s?(?:s|sec|secs|second|seconds|it|iter|step|sample|seq|batch|epoch|"
     r"image|img|GPU|gpu|device|min|hour|token|tok)\b(?:/(?:GPU|gpu|device|chip|s|sec))?"
     r"(?: per (?:GPU|device|chip|node|worker)\b)?"
     r"|/\s?(?:s|sec|step|it|GPU)\b|(?:tokens|samples|images|steps|examples) per (?:second|sec)\b"
 )
 _CLOSE = (
-    r"%|pct|[munµ]s|[mu]?secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|"
+    r"%|pct|[munµ]s|[mu]?secs?|seconds?|mins?|minutes?|hrs?|hours?|[KMGTPkmgtp]i?[Bb](?:ytes)?|(?:[Gg]iga|[Mm]ega)[Bb]ytes|"
     r"[KMGTPE]?FLOP/?[sS]|[KMGT]?flops|[kKMGTB]|[smhxi]|its?|ba|kit|epochs?|batch(?:es)?|"
     r"m?eV(?: ?/ ?(?:A|atom|Å))?|billion|million|bytes|tks/s|dB|W|C"
 )

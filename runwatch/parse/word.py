@@ -11,6 +11,8 @@ _NOTE = compiled(r"\w ?\((?!(?:epoch|step|iter)\b)[A-Za-z ]+ $")  # "LR (group 0
 _NOTE_END = compiled(r"\) ?[=:]")
 _NOTED = compiled(r"[A-Za-z]\($")
 _NOTED_END = compiled(r" ?[A-Za-z]{2,12}\) ?[:=]")  # "Time(200 iters): 5.4s"
+_GIVEN_THAT = compiled(r"\w\([A-Za-z]\w{0,11}=$")  # "NDCG(k=20): 0.2"
+_GIVEN_END = compiled(r"\) ?[:=]")
 _INSIDE_END = compiled(
     r" (?:\w+ )?(?:steps|iterations|iters|batches|episodes|epochs|games|runs|updates|samples"
     r"|examples|images|sentences|nodes|GPUs?|GPU\(s\)|devices|workers|processes)\s*[:=]"
@@ -54,6 +56,7 @@ def _belongs(mark: str, before: str, after: str) -> bool:
             (m := _SPAN.search(before)) and (_SPAN_END.match(after) if m.group(1) else after == "-")
         )
         or (_NOTED.search(before) and _NOTED_END.match(after))
+        or (_GIVEN_THAT.search(before) and _GIVEN_END.match(after))
         or (INSIDE.search(before) and _INSIDE_END.match(after))
     )
 
