@@ -72,9 +72,12 @@ def bar_plan(literals: Sequence[str], marks: str, at: int, names: Names) -> Plan
     loose = described.loose_words
     tail = at
     if counted:
-        axes.step, axes.rank_of_step, tail = at, 2, at + 1
+        tail = at + 1
+        if axes.rank_of_step < 3 or not draft.clues:  # "Step: 2836. Loss: 0.4:  48%|" counts itself
+            axes.step, axes.rank_of_step = at, 2
         if tail < len(marks) and literals[tail].strip() == "/" and marks[tail] == NUMBER_MARK:
-            axes.total_steps, tail = tail, tail + 1
+            axes.total_steps = tail if axes.step == at else axes.total_steps
+            tail += 1
     rest = [re.sub(r"^[\s\[]+", " ", literals[tail].removeprefix(DRAWN)), *literals[tail + 1 :]]
     sentence = read(rest, marks[tail:])
     inner = Draft()

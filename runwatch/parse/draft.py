@@ -68,6 +68,7 @@ _BOOKKEEPING = frozenset(
         "seed",
         "client",
         "shard",
+        "checkpoint",
     )
 )
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
@@ -284,7 +285,8 @@ def _measure(
         draft.settings += 1
     in_cell = bool(slot and number.joined_by == " " and _IN_CELL.match(before))
     meter = after is not None and after.link == "avg" and after.unit == number.unit
-    if rule is None and number.joined_by in (" ", "[") and not in_cell and not meter:
+    timed = name.lower().endswith("time") and number.unit in _TIME_UNITS  # "total wall time 2.4 s"
+    if rule is None and number.joined_by in (" ", "[") and not (in_cell or meter or timed):
         draft.prose += 1  # "loaded file in 0.01": only a known name is one without a separator
         if _LABEL.search(before):
             return

@@ -96,7 +96,7 @@ def _finish(
         draft.clues, draft.settings = len(draft.fields), 0
     if _CODE.search(text) or _SHELL.match(text):
         evidence = Evidence.NONE  # source, or a shell's trace of its commands
-    elif draft.fields:
+    elif any(found.slot != axes.step for found in draft.fields) or (draft.fields and not loose):
         evidence = _weigh(draft, loose, located)
         if not draft.known and _QUOTED_KEY.match(text):
             evidence = Evidence.NONE
