@@ -40,6 +40,7 @@ _LOCATED_AT = compiled(
 _LEADING = compiled(r"(?:\][\t ]{0,8}|[>,]|:(?=\t)|)[\t ](?:[|/-]\s+)?(?=\S*[A-Za-z])")
 _DASH = compiled(r"^ -\s+$")
 _NAMELESS = compiled(r"^:\s+$")
+_BRACKETED, _EDGED = compiled(r"\]\s+$"), compiled(r"\s*(?:\|{1,2}|:|-)\s")
 _PAIR_OPENS = compiled(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
 _PAIR_COMMA = compiled(r"^,\s*$")
 _PAIR_TIME = compiled(r"^\s\|\s$")
@@ -84,6 +85,9 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     if nameless and literals[0].strip() in ("", "[", "<") and _LEADING.match(literals[1]):
         axes.step, axes.rank_of_step = 0, 1
         return frozenset((0,))
+    if nameless and len(numbers) > 2 and _is_epoch_apart(literals, numbers):
+        axes.epoch, axes.step, axes.rank_of_step = 0, 1, 1
+        return frozenset((0, 1))
     blank = nameless and not literals[0].strip()
     if blank and len(numbers) > 2 and (done := _bare(literals, numbers, axes)):
         return done
@@ -102,6 +106,13 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     else:
         return frozenset()
     return frozenset((first, first + 1))
+
+
+def _is_epoch_apart(literals: Sequence[str], numbers: Sequence[Number]) -> bool:
+    """Whether an epoch stands in brackets before a bare step: "[  3]   120 || B: 6.9 | C: 6.2"."""
+    bracketed = literals[0].strip() == "[" and _BRACKETED.match(literals[1]) is not None
+    apart = not numbers[1].name and _EDGED.match(literals[2]) is not None
+    return bracketed and apart and bool(numbers[2].name)
 
 
 def _bare(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> frozenset[int]:

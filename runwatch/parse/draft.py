@@ -51,26 +51,9 @@ _ASIDE = compiled(
     r"|folds?|seeds?|repeats?|stages?|tasks?|clients?|load(?:ed|ing)?|saved?|saving|tokeniz\w*|upload\w*|extract\w*)\b"
 )
 _BOOKKEEPING = frozenset(
-    (
-        "pid",
-        "ppid",
-        "tid",
-        "timestamp",
-        "port",
-        "line",
-        "lineno",
-        "v_num",
-        "process",
-        "proc",
-        "run",
-        "part",
-        "fold",
-        "seed",
-        "client",
-        "shard",
-        "checkpoint",
-    )
-)
+    ("pid", "ppid", "tid", "timestamp", "port", "line", "lineno", "v_num", "process", "proc",
+     "run", "part", "fold", "seed", "client", "shard", "checkpoint")
+)  # fmt: skip
 _LONG_NAME = 4  # words; a longer name without a separator is a sentence
 
 

@@ -16,12 +16,18 @@ _EDGES = str.maketrans("│┃&", "|||")  # "& 0.115 & 0.903 \\\\" is a row of L
 _DRAWN = compiled(r"[|\t,;]")
 _DRAWN_CELLS = compiled(r"\s*\|\s*|\t+|\s{2,}|[,;]\s*")
 _LISTED_CELL = compiled("\\[(?:[\\s,]|\x01\\d+\x01)*+\\]")  # "[0.31, 0.12]", or one without any
+_LIST_ALONE = compiled("\x03([\\d.]*)\x03\\s*")
 _COMMENT = compiled(r"^#\s+")
 _BARS = compiled(r"\s*[|│┃]\s*")
 _LISTED = compiled(r"[\w./@%-]+(?:,\s*+[\w./@% -]++)+")
 _LISTED_APART = compiled(r"[\w./@%-]+(?:;\s*+[\w./@% -]++){2,}")
 _LEADER = compiled(r"\.{2,}")
 _GAP = compiled(r"\s{2,}")
+_NO_HEAD = compiled(  # a word of a sentence, or none
+    r"(?i)(?:an?|the|th(?:at|is|ese|ose|en|an)|to|of|in|is|are|be|was|were|been|and|or|not?|as|at|by|for|from"
+    r"|with|if|it|its|on|can|may|might|must|will|would|should|has|have|had|but|so|until|when|which"
+    r"|we|you|i|some|use[ds]?)|[^A-Za-z\u0080-\uffff#%]+|.*[`{};\\].*"
+)
 _PRECISION_AND_RECALL = compiled(r"\(P\s+R\b")
 
 
@@ -60,8 +66,8 @@ def _cells(texts: Sequence[str]) -> list[Cell]:
 def _cell(text: str) -> Cell:
     if found := _SLOT.match(text):
         return int(found.group(1))
-    if text.startswith("\x03"):
-        return tuple(int(slot) for slot in text[1 : text.index("\x03", 1)].split(".") if slot)
+    if listed := _LIST_ALONE.fullmatch(text):
+        return tuple(int(slot) for slot in listed.group(1).split(".") if slot)
     return OPAQUE if text.startswith("\x02") else None
 
 
@@ -86,7 +92,7 @@ def heading(literals: Sequence[str]) -> Plan:
             cells = text.split()  # the names above the columns of a file of numbers
     else:
         cells = text.split()
-        if any(cell.endswith(",") for cell in cells):
+        if any(cell.endswith(",") or _NO_HEAD.fullmatch(cell) for cell in cells):
             return SILENT  # a sentence
     if not _MIN_COLUMNS <= len(cells) <= _MAX_COLUMNS or any(
         len(cell) > _MAX_NAME for cell in cells
