@@ -9,8 +9,15 @@ import numpy as np
 # An operation of a template is a text and what stands behind it. Its row is (operation, first block
 # of the text, its length, a, b, c). A block says for each of `RUN` bytes the least that it may be,
 # and how far above that.
-NOTHING, NUMBER, STAMP, BLANKS, UNTIL, GIVEN, WHOLE, SAME = range(8)
+NOTHING, NUMBER, STAMP, BLANKS, UNTIL, GIVEN, WHOLE, SAME, EPOCH = range(9)
 OP_WIDTH = 6
+# A stamp's text is compared with the text before it, then read: where its fields begin, in bits of
+# `a`, six for each place and two or three for a width. A year, or a month, of no width is the one
+# that stands there.
+(S_HOUR, S_DAY, S_DAY_WIDTH, S_MONTH, S_MONTH_WIDTH, S_FRACTION, S_DIGITS, S_HALF, S_YEAR_WIDTH,
+ S_YEAR) = (0, 6, 12, 14, 20, 22, 28, 31, 37, 40)  # fmt: skip
+SPARK = 3  # the width of a year of two digits that is above 12
+YEARS = 1 << 13
 BEYOND = 1 << 53  # microseconds since 1970 of a moment that no double tells from the next
 RUN = 32  # bytes that are looked at together
 
@@ -65,6 +72,18 @@ LONGEST = 16384  # bytes of a line that has a template
 
 # Bytes that no form depends on: numbers, however they are written, and blanks.
 _LOOSE = b"0123456789.+-eE "
+
+
+def stamp_code(
+    year: int, year_width: int, month: int, month_width: int, day: int, day_width: int, hour: int,
+    fraction: int, digits: int, half: int,
+) -> int:  # fmt: skip
+    """The bits of a stamp's fields."""
+    return (
+        hour << S_HOUR | day << S_DAY | day_width << S_DAY_WIDTH | month << S_MONTH
+        | month_width << S_MONTH_WIDTH | fraction << S_FRACTION | digits << S_DIGITS
+        | half << S_HALF | year_width << S_YEAR_WIDTH | year << S_YEAR
+    )  # fmt: skip
 
 
 def _weights() -> tuple[np.ndarray, np.ndarray]:

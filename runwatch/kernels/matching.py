@@ -31,6 +31,7 @@ from runwatch.kernels.layout import (
     M_VALUES,
     MAX_FILLING,
     NEXTS,
+    NOTHING,
     NUMBER,
     OP_WIDTH,
     OPS,
@@ -56,7 +57,7 @@ from runwatch.kernels.memory import (
     whole_at,
     word_at,
 )
-from runwatch.kernels.moment import stamp_at
+from runwatch.kernels.moment import stamp_at, unix_moment
 
 _BLANKS = np.uint64(0x2020202020202020)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -171,16 +172,18 @@ def fitted(at, row, ops, blocks, values):
             at += count
         elif kind == GIVEN:
             put_whole(values + 8 * whole_at(op + 24), whole_at(op + 32))
-        elif kind == STAMP:
-            moment = stamp_at(at, whole_at(op + 24))
-            if moment < 0:
+        elif kind != NOTHING:  # a STAMP or an EPOCH
+            place = whole_at(op + 40)
+            begin, slot = at - (place & 255), values + 8 * (place >> 8)
+            if kind == STAMP:
+                moment = stamp_at(begin, whole_at(op + 24)) - whole_at(op + 32)
+            elif number_at(begin, slot) == at:
+                moment = unix_moment(double_at(slot)) - whole_at(op + 32)
+            else:
                 return np.int64(0)
-            moment -= whole_at(op + 32)
             if moment < 0 or moment >= BEYOND:
                 return np.int64(0)
-            slot = whole_at(op + 40)
-            put_double(values + 8 * (slot >> 8), np.float64(moment))
-            at += slot & 255
+            put_double(slot, np.float64(moment))
         op += 8 * OP_WIDTH
     end = byte_at(at)
     return at if end == 10 or end == 13 else np.int64(0)

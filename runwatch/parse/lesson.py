@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from runwatch.parse import numeral
+from runwatch.parse.dating import dating
+from runwatch.parse.parts import Part
 from runwatch.parse.probe import Probe
 from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
@@ -40,12 +42,17 @@ class Lesson:
         self.tokens = tokens
         message = probe.message.encode()  # of the base, which was looked at last
         self._front = len(line) - len(message) if line.endswith(message) else 0
-        self.numbers = [m for m in tokens if m.group(1) is None]
+        self.dated = {m.start(): part for m in tokens if (part := self._dated(m)) is not None}
+        self.numbers = [m for m in tokens if m.start() not in self.dated]
         self._free = {
             m.start(): m.group(2) is not None and numeral.is_free(line, m) for m in self.numbers
         }
         self._changed: dict[int, bytes] = {}  # to what, when it was seen where they go together
         self.padded = [m for m in self.numbers if self._is_padded(m)]
+
+    def _dated(self, m: Match) -> Part | None:
+        stamped = m.group(1) is not None
+        return dating(self, m, stamped=stamped) if stamped or m.group(2) is not None else None
 
     # Many numbers at once
 
@@ -206,6 +213,8 @@ class Lesson:
         if free and not before.endswith(b"-"):
             times = [] if self.line[: m.start()].strip(b" [") else _TIMES
             return times if m.group().isdigit() and len(m.group()) < _NO_RANK else [*times, _FEWEST]
+        if not free and not m.group().isdigit():
+            return []  # it stays a fraction, or below 0, as it was when it was changed
         widths = (1, 2) if free else (len(m.group()),)  # "Rank-10"
         return [text for width in widths for text in self.probe.digits(width, before)]
 

@@ -1,8 +1,9 @@
 """The parts of a template: what a line of one form looks like byte for byte."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from runwatch.parse.moment import Layout, UnixTime
 from runwatch.parse.table import Head
 from runwatch.parse.trace import Outcome
 from runwatch.slotted import frozen, mutable
@@ -24,18 +25,18 @@ class Same:
     index: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen
 class Moment:
-    """A stamp `YYYY-MM-DD hh:mm:ss.f` like this text; `offset` is its zone in microseconds."""
+    """A stamp laid out like this one; `offset` is its zone in microseconds."""
 
     text: bytes
-    fraction: int
+    layout: Layout | UnixTime
     offset: int
 
     @property
     def free(self) -> bytes:
         """Where any digit does, as `Fixed.free`."""
-        return all_digits(self.text)
+        return self.layout.free(self.text)
 
     def __eq__(self, other: object) -> bool:
         """Two stamps of one form are the same part, whatever moment they were learned from."""
@@ -44,9 +45,9 @@ class Moment:
     def __hash__(self) -> int:
         return hash(self._form())
 
-    def _form(self) -> tuple[bytes, int, int]:
+    def _form(self) -> tuple[bytes, Layout | UnixTime, int]:
         digits = bytes.maketrans(b"123456789", b"000000000")
-        return self.text.translate(digits), self.fraction, self.offset
+        return self.text.translate(digits), self.layout, self.offset
 
 
 @frozen

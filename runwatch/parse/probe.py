@@ -1,7 +1,6 @@
 """Asks the readable path what it makes of one line standing alone."""
 
 from runwatch.chunk import Stream
-from runwatch.parse import stamp
 from runwatch.parse.gate import Row
 from runwatch.parse.ledger import Ledger
 from runwatch.parse.place import Place
@@ -74,6 +73,11 @@ class Probe(Reader):
             return None if _DATED.search(line) else outcome
         return outcome
 
+    @property
+    def year(self) -> int:
+        """Of stamps that do not say theirs."""
+        return self._year
+
     def digits(self, width: int, before: bytes) -> list[bytes]:
         """Digits of a width that may mean something behind a text where others do not: of known
         names, as in `f1` and `top5`, and the first of a time in Unix seconds. Some at least."""
@@ -82,10 +86,6 @@ class Probe(Reader):
         letter = _before(before.decode("latin-1"))
         known = [digits for digits in self._digits if len(digits) == width]
         return [digits for digits in known if letter in self._digits[digits]] or known[:1]
-
-    def moment(self, text: bytes) -> int | None:
-        """Microseconds of a stamp without a zone."""
-        return stamp.microseconds("time", text.decode("ascii"), self._year)
 
     def _new(self) -> Writer:
         said, (head, spans) = self._context, self._context.head

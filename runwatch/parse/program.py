@@ -165,6 +165,8 @@ class Program:
             if isinstance(part, Fixed) or (isinstance(part, Moment) and not self.timed):
                 text, free = text + part.text, free + part.free
             else:
+                if isinstance(part, Moment):
+                    text, free = text + part.text, free + part.free
                 self._part(part, self._text(text, free), values, int(row[layout.TIME]))
                 text = free = b""
         self.ops.add(layout.NOTHING, *self._text(text, free), 0, 0, 0)
@@ -202,8 +204,8 @@ class Program:
         return self.blocks.extend(_blocks(text, free)), len(text)
 
     def _part(self, part: Part, text: tuple[int, int], beyond: int, moment: int) -> None:
-        """Lay a part out and the text before it; numbers that mean nothing go `beyond` the
-        values."""
+        """Lay a part out and the text before it, to which a stamp's own belongs; numbers that mean
+        nothing go `beyond` the values."""
         if isinstance(part, Slot):
             kind = layout.WHOLE if part.whole else layout.NUMBER
             self.ops.add(kind, *text, beyond if part.index is None else part.index, 0, 0)
@@ -211,7 +213,7 @@ class Program:
             self.ops.add(layout.SAME, *text, part.index, 0, 0)
         elif isinstance(part, Moment):
             place = moment << 8 | len(part.text)
-            self.ops.add(layout.STAMP, *text, part.fraction, part.offset, place)
+            self.ops.add(part.layout.operation, *text, part.layout.code, part.offset, place)
         else:
             kind = layout.BLANKS if isinstance(part, Blanks) else layout.UNTIL
             self.ops.add(kind, *text, 0, 0, 0)

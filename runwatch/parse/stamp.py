@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NO_MONTH = _NOON = 12
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -47,11 +48,18 @@ def _glog(text: str, year: int) -> datetime:
 
 
 def _slash(text: str, year: int) -> datetime:
-    date, clock = text.split()
+    date, clock, *half = text.split()
     month, day, *rest = date.split("/")
     if rest:
+        if len(rest[0]) == 2 and int(month) > _NO_MONTH:  # as Spark writes them, year first
+            month, day, rest = day, rest[0], [month]
         year = int(rest[0]) + (2000 if len(rest[0]) == 2 else 0)
-    return datetime.fromisoformat(f"{year:04}-{month}-{day}T{clock}")
+    moment = datetime.fromisoformat(f"{year:04}-{month}-{day}T{clock[:15].replace(',', '.')}")
+    if half:
+        if not 1 <= moment.hour <= _NOON:
+            raise ValueError("no hour of half a day")
+        moment = moment.replace(hour=moment.hour % _NOON + _NOON * (half[0] == "PM"))
+    return moment
 
 
 def _syslog(text: str, year: int) -> datetime:

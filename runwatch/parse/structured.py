@@ -181,9 +181,13 @@ def _when(value: dict[str, Any], year: int) -> int | None:
         if isinstance(said, str) and said[:4].isdigit() and len(said) >= 19:
             if (time := stamp.microseconds("time", said, year)) is not None:
                 return time
-        elif is_numeric(said) and said > 1e9:
+        elif _is_unix_time(said):
             return stamp.microseconds("epoch", str(said), year)
     return None
+
+
+def _is_unix_time(said: Any) -> bool:
+    return is_numeric(said) and bool(said > 1e9)
 
 
 def _flatten(prefix: str, value: dict[str, Any], found: Members, names: Names) -> None:
@@ -202,6 +206,8 @@ def _flatten(prefix: str, value: dict[str, Any], found: Members, names: Names) -
                 found.words += 1
         elif key in _META and not prefix and names.quantity(key) is None:
             continue
+        elif key in _TIME_KEYS and not prefix and _is_unix_time(item):
+            continue  # the time of a step takes no such seconds
         else:
             found.take(name, item, names)
 

@@ -6,9 +6,8 @@ changes nothing is digits of the same width; where anything else happens the tex
 is (`lesson.py`).
 """
 
-import re
-
 from runwatch.parse.lesson import Lesson, Match, Roles
+from runwatch.parse.moment import STAMP
 from runwatch.parse.parts import (
     Fixed,
     Moment,
@@ -25,15 +24,11 @@ from runwatch.parse.probe import Probe
 from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
 
-_STAMP = (
-    rb"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?![\d.,:])"
-)
 _NUMBER = rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
-_TOKENS = compiled(rb"(?<![\w.@#-])(" + _STAMP + rb")|(?<![\w.@#])(" + _NUMBER + rb")|(\d+)")
+_TOKENS = compiled(rb"(" + STAMP + rb")|(?<![\w.@#])(" + _NUMBER + rb")|(\d+)")
 _BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _WHOLE = 7  # digits that a kernel reads at once
-_SECOND = 17  # where the seconds of a stamp stand
 
 
 def learn(line: bytes, probe: Probe, before: Context) -> Template | None:
@@ -101,8 +96,8 @@ def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
     for m in lesson.tokens:
         up_to(template.parts, line, at, m.start(), bar)
         at = m.end()
-        if m.group(1) is not None:
-            part = _moment(lesson, m)
+        part: Part | None = lesson.dated.get(m.start())
+        if part is not None:
             template.timed = template.timed or isinstance(part, Moment)
         else:
             roles, free = known[m.start()]
@@ -126,32 +121,6 @@ def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
             unpad(template.parts)
         template.parts.append(part)
     up_to(template.parts, line, at, len(line), bar)
-
-
-def _moment(lesson: Lesson, m: Match) -> Part:
-    """A stamp: the line's time, or digits that mean nothing, or text."""
-    text, base = m.group(), lesson.base
-    second = int(text[_SECOND : _SECOND + 2])
-    other = b"%02d" % (second - 1 if second else 1)
-    changed = text[:_SECOND] + other + text[_SECOND + 2 :]
-    as_it_stands = Fixed(text, bytes(len(text)))
-    seen = lesson.look([(m.start(), m.end(), changed)])
-    if seen is None or not seen.same_form(base):
-        return as_it_stands
-    if seen.same(base):
-        return Fixed(text, all_digits(text))
-    if base.time is None or seen.time is None or not seen.same_but_time(base):
-        return as_it_stands
-    if seen.time - base.time != (int(other) - second) * 1_000_000:
-        return as_it_stands
-    fraction = re.match(rb"[.,](\d+)", text[_SECOND + 2 :])
-    digits = len(fraction.group(1)) if fraction else 0
-    plain = lesson.probe.moment(
-        text[: _SECOND + 2] + (b"." + fraction.group(1) if fraction else b"")
-    )
-    if plain is None:
-        return as_it_stands
-    return Moment(text, min(digits, 6), plain - base.time)
 
 
 def _number(m: Match, roles: Roles | None, free: bool, index: int, *, prefixed: bool) -> Part:
