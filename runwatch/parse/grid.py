@@ -35,10 +35,7 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[Cell, 
     """The cells of a line that is nothing but values in columns, else nothing."""
     if sentence.values < 2 or sentence.loose_words > _MAX_LOOSE:
         return ()
-    text = literals[0] + "".join(
-        f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"\x02{literal}"
-        for slot, literal in enumerate(literals[1:])
-    )
+    text = _marked(literals, marks)
     text = text.translate(_EDGES).strip().rstrip("\\ ").strip("|").rstrip(":")
     if "[" in text:
         text = _LISTED_CELL.sub(lambda m: f"\x03{'.'.join(_SLOT.findall(m.group()))}\x03", text)
@@ -51,6 +48,24 @@ def row(sentence: Sentence, literals: Sequence[str], marks: str) -> tuple[Cell, 
         out = apart if _MIN_COLUMNS <= len(apart) < len(out) else out
     numbers = sum(map(is_value, out))
     return tuple(out) if numbers >= 2 and numbers * 2 >= len(out) else ()
+
+
+def beside(literals: Sequence[str], marks: str) -> tuple[Cell, ...]:
+    """The bare cells of a line whose other cells say themselves what they hold, else nothing:
+    `12	images/sec: 1212.1	7.121`."""
+    if not any("\t" in literal for literal in literals):
+        return ()
+    found = [_SLOT.fullmatch(cell.strip()) for cell in _marked(literals, marks).split("\t")]
+    cells = tuple(int(m.group(1)) if m else None for m in found)
+    return cells if cells[0] == 0 and any(map(is_value, cells[1:])) else ()
+
+
+def _marked(literals: Sequence[str], marks: str) -> str:
+    """The line with the slots of its numbers in their places."""
+    return literals[0] + "".join(
+        f"\x01{slot}\x01{literal}" if marks[slot] != OPAQUE_MARK else f"\x02{literal}"
+        for slot, literal in enumerate(literals[1:])
+    )
 
 
 def is_value(cell: Cell) -> bool:

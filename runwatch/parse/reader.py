@@ -216,17 +216,8 @@ class Reader:
             self._trace.tabular |= bool(plan.row)
             silent = plan.bar is not None and not plan.fields
             self._trace.odd |= not silent and not counts_plainly(plan, tokens.values)
-        head = writer.table.head
-        named = plan.bar is None and any(  # by its first cell: "accuracy | 0.7 | 0.6"
-            self._names.quantity(found.metric) for found in plan.fields
-        )
-        if plan.row and head and not (named and head[0]):
-            row = writer.table.row(plan, tokens.values, tokens.literals, self._names)
-            if row.points:
-                record = row._replace(
-                    step=record.step if row.step is None else row.step,
-                    total_steps=record.total_steps, bar=record.bar,
-                )  # fmt: skip
+        if plan.row and writer.table.head:
+            record = writer.table.filled(record, plan, tokens, self._names)
         self._take(stream, line, said, writer, record, block)
 
     # From a record to points

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from runwatch.parse.bar import DRAWN, bar_plan
 from runwatch.parse.draft import Draft, assign
-from runwatch.parse.grid import heading, row
+from runwatch.parse.grid import beside, heading, row
 from runwatch.parse.number import NAN_MARK, NUMBER_MARK
 from runwatch.parse.plan import SILENT, Evidence, Field, Plan
 from runwatch.parse.quantity import Names
@@ -101,7 +101,8 @@ def _finish(
         if not draft.known and _QUOTED_KEY.match(text):
             evidence = Evidence.NONE
     labelled = _is_labelled(sentence)
-    cells = row(sentence, literals, marks) if labelled or not draft.fields else ()
+    bare = labelled or not draft.fields
+    cells = row(sentence, literals, marks) if bare else beside(literals, marks)
     return (
         Plan(
             evidence=evidence,

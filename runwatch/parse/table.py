@@ -13,7 +13,7 @@ from typing import Any
 
 from runwatch.parse import unit
 from runwatch.parse.grid import is_value
-from runwatch.parse.number import NAN_MARK, NUMBER_MARK, split
+from runwatch.parse.number import NAN_MARK, NUMBER_MARK, Tokens, split
 from runwatch.parse.plan import OPAQUE, Cell, Evidence, Plan
 from runwatch.parse.quantity import Names
 from runwatch.parse.record import Point, Record, count, finite, number
@@ -64,6 +64,24 @@ class Table:
     def heading(self) -> Head:
         """The names and where they stand, as a key."""
         return self.head, self.spans
+
+    def filled(self, record: Record, plan: Plan, tokens: Tokens, names: Names) -> Record:
+        """The record of a line with what the header calls its bare cells: all of it, or what the
+        line does not name itself."""
+        named = plan.bar is None and any(  # by its first cell: "accuracy | 0.7 | 0.6"
+            names.quantity(found.metric) for found in plan.fields
+        )
+        row = self.row(plan, tokens.values, tokens.literals, names)
+        if not row.points:
+            return record
+        if not (named and self.head[0]):
+            return row._replace(
+                step=record.step if row.step is None else row.step,
+                total_steps=record.total_steps, bar=record.bar,
+            )  # fmt: skip
+        if {found.slot for found in plan.fields}.isdisjoint(plan.row):
+            return record._replace(points=record.points + row.points)
+        return record
 
     def row(self, plan: Plan, values: list[str], literals: list[str], names: Names) -> Record:
         """A line of bare values under the header, or nothing."""
