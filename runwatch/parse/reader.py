@@ -214,6 +214,7 @@ class Reader:
         record = fill(plan, tokens.values, shortened(shape))
         if self._trace is not None:
             self._trace.tabular |= bool(plan.row)
+            self._trace.odd |= writer.table.is_by_place(plan.row)
             silent = plan.bar is not None and not plan.fields
             self._trace.odd |= not silent and not counts_plainly(plan, tokens.values)
         if plan.row and writer.table.head:

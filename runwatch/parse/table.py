@@ -107,6 +107,16 @@ class Table:
         self, cells: Sequence[Cell], values: list[str], literals: list[str]
     ) -> list[tuple[str, Cell]]:
         """The names of a row's cells: by their order, else by where in the line they stand."""
+        found = self._in_order(cells)
+        return self._by_place(cells, values, literals) if found is None else found
+
+    def is_by_place(self, cells: Sequence[Cell]) -> bool:
+        """Whether it matters to a row how wide its values are."""
+        return bool(cells and self.head) and self._in_order(cells) is None
+
+    def _in_order(self, cells: Sequence[Cell]) -> list[tuple[str, Cell]] | None:
+        """The names of cells of which there are as many; None where another number of them might
+        stand under the names."""
         label = next((i for i, cell in enumerate(cells) if is_value(cell)), 0)
         if label > 1 and len(cells) > len(self.head):  # a label of several words
             extra = min(label - 1, len(cells) - len(self.head))
@@ -121,6 +131,12 @@ class Table:
         listed = any(isinstance(cell, tuple) for cell in cells)
         if listed or None in cells[label:] or len(cells) - label > len(self.head) + 1:
             return []
+        return None
+
+    def _by_place(
+        self, cells: Sequence[Cell], values: list[str], literals: list[str]
+    ) -> list[tuple[str, Cell]]:
+        """The names that the values stand under; none where one stands under none or two."""
         found: dict[str, int] = {}
         end = 0
         for slot, value in enumerate(values):
@@ -131,10 +147,16 @@ class Table:
             if slot not in cells and OPAQUE in cells:
                 continue
             under = [i for i, (a, b) in enumerate(self.spans) if a < end and start < b]
+            under = under or self._right_of(start, end)
             if len(under) != 1 or self.head[under[0]] in found or slot not in cells:
                 return []
             found[self.head[under[0]]] = slot
         return list(found.items())
+
+    def _right_of(self, start: int, end: int) -> list[int]:
+        """The name behind which, clear of the next one, a value stands."""
+        between = enumerate(pairwise(begin for begin, _ in self.spans))
+        return [i for i, (begin, following) in between if begin <= start and end < following]
 
     def box(self, line: int, message: str) -> bool:
         """Take a line of a box; False where the line is none."""

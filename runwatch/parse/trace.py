@@ -138,6 +138,7 @@ class Trace:
             or not all(traits.plain for _, _, traits, _ in self.seen)
             or any(block != "text" for *_, block in self.seen)
             or len({rank for _, rank, _, _ in self.seen[:-1]} | {self.seen[0][1]}) > 1
+            or any(taken.rank != self.seen[-1][1] for _, _, taken in self.taken)
         ):
             return None
         said: dict[str, Any] = {

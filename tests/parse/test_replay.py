@@ -432,3 +432,18 @@ def test_small_pieces_are_replayed_once_they_add_up() -> None:
         parser.feed(Chunk(Stream("pipe"), data[at : at + size], at))
     assert native.parsing.works() == (parser._replay is not None)
     assert 80_000 == parser.account.points
+
+
+def test_a_bar_before_another_rank_on_its_line_keeps_its_own() -> None:
+    """Two writers' texts on one line, where the second one's prefix names a rank."""
+    bar = "epoch:1 loss:0.5:  59%|#####     | {}/391 [00:31<00:20,  7.69it/s] [1,1]<stdout>:-----"
+    data = "".join(bar.format(230 + n) + "\n" for n in range(40)).encode()
+    assert told(data, replay=True) == told(data, replay=False)
+
+
+def test_rows_that_are_told_by_where_they_stand_are_read_in_their_widths() -> None:
+    """Wider values stand under other names, or under none."""
+    head = "epoch  loss  accuracy  lr    val_loss\n"
+    rows = [f"{n}      {10**n / 8}  0.{'5' * (n + 1)}  0.125\n" for n in (1, 1, 1, 1, 2, 3, 4, 5)]
+    data = "".join([head, *rows] * 4).encode()
+    assert told(data, replay=True) == told(data, replay=False)
