@@ -37,6 +37,11 @@ def writer_of(row, values, writers, own, speaker, places, blank):
             return np.int64(-1)
         w = whole_at(writers + 8 * np.int64(rank))
         return w if w >= 0 else blank
+    return reader_of(row, own, speaker, places)
+
+
+def reader_of(row, own, speaker, places):
+    """Whose text it is as far as its prefixes tell, where they name no rank."""
     if speaker >= 0 and whole_at(row + 8 * CONTINUES):
         place = places + 8 * P_WIDTH * speaker
         if double_at(place + 8 * P_OPEN) != 0 or double_at(place + 8 * P_TRACE) == TRACED:

@@ -7,7 +7,14 @@ row of its writer say; that one is read by the readable path.
 
 import numpy as np
 
-from runwatch.kernels.context import code_behind, is_plain, suits, trace_behind, writer_of
+from runwatch.kernels.context import (
+    code_behind,
+    is_plain,
+    reader_of,
+    suits,
+    trace_behind,
+    writer_of,
+)
 from runwatch.kernels.layout import (
     ASKED,
     CLEAR,
@@ -90,7 +97,7 @@ from runwatch.kernels.layout import (
     WAITS,
     WIDTH,
 )
-from runwatch.kernels.matching import fitted, known
+from runwatch.kernels.matching import fitted, known, known_as_it_is
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
 from runwatch.kernels.place import all_count, comes_again, is_beside, moved, note_change, said
 from runwatch.kernels.points import count, put_point, value_of
@@ -142,14 +149,14 @@ def follow(first, last, given, matched):
             i += 1
             why = np.int64(DONE)
             continue
-        start = t
+        start, very = t, False
         fits = False
         w, sees = np.int64(-1), np.int64(-1)
         trace, code = np.int64(0), 0.0
         while True:
             w = writer_of(row, values, writers, own, speaker, places, blank)
             if w >= 0:
-                sees = own if whole_at(row + 8 * ASKED) else w
+                sees = reader_of(row, own, speaker, places) if whole_at(row + 8 * ASKED) else w
                 seen_by = places + 8 * P_WIDTH * sees
                 traits = whole_at(row + 8 * TRAITS)
                 was = np.int64(double_at(seen_by + 8 * P_TRACE))
@@ -169,7 +176,7 @@ def follow(first, last, given, matched):
                 if suits(row, places + 8 * P_WIDTH * w, code, head):
                     fits = True
                     break
-            # Another template of the same form may be for this context.
+            # Another template of the same form, or of the very line, may be for this context.
             t = whole_at(row + 8 * SIBLING)
             while t != start and t >= 0:
                 row = templates + 8 * WIDTH * t
@@ -177,7 +184,13 @@ def follow(first, last, given, matched):
                     break
                 t = whole_at(row + 8 * SIBLING)
             if t == start or t < 0:
-                break
+                if very:
+                    break
+                very = True
+                t = start = known_as_it_is(at, whole_at(text + 16), matched, scratch)
+                if t < 0:
+                    break
+                row = templates + 8 * WIDTH * t
             values = scratch
         if not fits:
             break

@@ -189,8 +189,10 @@ def fitted(at, row, ops, blocks, values):
     return at if end == 10 or end == 13 else np.int64(0)
 
 
-def _fitting(first, at, templates, ops, blocks, values):
+def _fitting(first, at, given, values):
     """Which of a ring of siblings fits a text, -1 where none does."""
+    templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
+    blocks = whole_at(given + 8 * M_BLOCKS)
     t = first
     while t >= 0:
         row = templates + 8 * WIDTH * t
@@ -206,18 +208,19 @@ def known(at, end, given, values):
     """The template that fits a text, found by its form or by its very bytes; -1 where none is."""
     if end - at > LONGEST:
         return np.int64(-1)
-    templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
-    blocks = whole_at(given + 8 * M_BLOCKS)
     first = found_in(
         whole_at(given + 8 * M_FORMS), whole_at(given + 8 * M_FORM_MASK), form_at(at, end)
     )
-    t = _fitting(first, at, templates, ops, blocks, values)
-    if t < 0:
-        first = found_in(
-            whole_at(given + 8 * M_EXACT), whole_at(given + 8 * M_EXACT_MASK), exact_at(at, end)
-        )
-        t = _fitting(first, at, templates, ops, blocks, values)
-    return t
+    t = _fitting(first, at, given, values)
+    return t if t >= 0 else known_as_it_is(at, end, given, values)
+
+
+def known_as_it_is(at, end, given, values):
+    """The template of a text found by its very bytes; -1 where none is."""
+    first = found_in(
+        whole_at(given + 8 * M_EXACT), whole_at(given + 8 * M_EXACT_MASK), exact_at(at, end)
+    )
+    return _fitting(first, at, given, values)
 
 
 def _put_first(row, place, t):

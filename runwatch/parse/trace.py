@@ -156,8 +156,6 @@ class Trace:
             record, weighed, _ = self.taken[0]
             if record.rank is not None and named is not None and record.rank != named:
                 return None  # the prefix names one rank and a field another
-            if record.rank is not None and self.continues:
-                return None  # it goes on with one writer's line and names another
             rank = named if record.rank is None else record.rank
             said["asked"] = record.rank is not None and named is None
             said |= self._taken(timed)

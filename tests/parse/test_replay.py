@@ -125,6 +125,24 @@ def test_a_setting_that_is_printed_again_is_replayed() -> None:
     assert told(data, replay=False) == told(data, replay=True)
 
 
+def test_an_indented_line_that_names_a_rank_is_replayed() -> None:
+    """It goes on with the line of one writer, and says where another one is."""
+    data = b"[rank0]: step 1 loss: 2.5\n[rank1]: failures of all ranks:\n" + b"".join(
+        b"  rank      : %d (local_rank: %d)\n" % (i % 8, i % 8) for i in range(800)
+    )
+    assert len(read_by_code(data)[1]) < 100
+    assert told(data, replay=False) == told(data, replay=True)
+
+
+def test_a_line_is_replayed_in_every_context_that_it_was_read_in() -> None:
+    """By its form in one, as it is in another."""
+    source = b"def f(x):\n    return g(x)\n" * 12
+    data = b"".join(b"step %d loss: 2.5\nlog_interval = %d\n" % (i, i + 10) for i in range(60))
+    data += b"".join(source + b"log_interval = 10\nepoch %d\n" % i * 40 for i in range(60))
+    assert len(read_by_code(data)[1]) < 50
+    assert told(data, replay=False) == told(data, replay=True)
+
+
 @pytest.mark.parametrize("other", [b"", b"epoch 3 loss: 1.5\n" * 200, b"no end"])
 def test_another_chunk_than_was_expected_may_come(other: bytes) -> None:
     """What was begun for nothing is given up."""
