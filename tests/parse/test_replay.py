@@ -465,3 +465,9 @@ def test_rows_that_are_told_by_where_they_stand_are_read_in_their_widths() -> No
     rows = [f"{n}      {10**n / 8}  0.{'5' * (n + 1)}  0.125\n" for n in (1, 1, 1, 1, 2, 3, 4, 5)]
     data = "".join([head, *rows] * 4).encode()
     assert told(data, replay=True) == told(data, replay=False)
+
+
+def test_boxes_left_open_are_closed_by_rank() -> None:
+    """However long the ranks are, and whoever of them is replayed."""
+    data = b"rank 07: | loss | 585110.3 |\nrank 1714564801: | loss | 1.0 |\n"
+    assert told(data, replay=True) == told(data, replay=False)
