@@ -73,6 +73,7 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
 
     `10 | loss`, `[12000] loss`: the step. `[1,  2000] loss`, `(0, 120) loss`: epoch and step.
     `[100 | 181.44] loss`: the step and the seconds. `[xla:3](120)`: the step behind a device.
+    `[3: 12/451] loss`: the epoch, before a step and its total.
     `E: 12 | S: 12000 | R: 212.1`: letters of both.
     """
     first = numbers[0].slot
@@ -88,6 +89,9 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     if nameless and len(numbers) > 2 and _is_epoch_apart(literals, numbers):
         axes.epoch, axes.step, axes.rank_of_step = 0, 1, 1
         return frozenset((0, 1))
+    if nameless and len(numbers) > 3 and _is_epoch_of(literals, numbers):
+        axes.epoch = 0
+        return frozenset((0,))
     blank = nameless and not literals[0].strip()
     if blank and len(numbers) > 2 and (done := _bare(literals, numbers, axes)):
         return done
@@ -113,6 +117,12 @@ def _is_epoch_apart(literals: Sequence[str], numbers: Sequence[Number]) -> bool:
     bracketed = literals[0].strip() == "[" and _BRACKETED.match(literals[1]) is not None
     apart = not numbers[1].name and _EDGED.match(literals[2]) is not None
     return bracketed and apart and bool(numbers[2].name)
+
+
+def _is_epoch_of(literals: Sequence[str], numbers: Sequence[Number]) -> bool:
+    """Whether an epoch stands before a step and its total: "[3: 12/451] train loss: 0.4"."""
+    counted = numbers[2].link == "of" and not numbers[1].name and literals[3][:1] == "]"
+    return literals[0].strip() == "[" and literals[1] in (": ", ":") and counted
 
 
 def _bare(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> frozenset[int]:

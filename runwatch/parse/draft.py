@@ -30,13 +30,14 @@ _EQUALS = compiled(r"^\s*=\s*$")
 _RANGE = compiled(r"^-\s*$")
 _SPAN = compiled(r"^(?:-| and | to |\.\.)\s*$")  # "between steps 0 and 100"
 _BEST = compiled(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
+_BEST_SO_FAR = compiled(r"(?i)\(\s*best\b[^()]*$")  # "PSNR: 34.1 (best: 34.2 @epoch 11)"
 _AFTER = compiled(r"\b[Aa]fter\s*$")
 _COUNTED_BEHIND = compiled(
     r"(?i) (?:training |optimizer |global )?(step|iteration|update|epoch)s?\b"
 )
 _OPENS_CELL = compiled(r"(?:^|\|)\s*$")
 _ENDS_CELL = compiled(r"^ [a-z]+ \|")  # "| 12000 updates |"
-_IN_CELL = compiled(r"^[^|]*\|\s+\w+(?:\s+| \w+\s+)$")  # "| eps 0.91 | bleu 17.1"
+_IN_CELL = compiled(r"^[^|\t]*(?:\|\s+|\t\s*)\w+(?:\s+| \w+\s+)$")  # "| eps 0.91 | bleu 17.1"
 _CUT = compiled(r"[,;|\t()]|\s{2,}|: .|\s-\s")
 _LABEL = compiled(r"\[[A-Za-z]\w* $")  # "[session 1][iter 300]"
 _BYTES = compiled(r"B/s$")  # of a disk or a network
@@ -146,6 +147,10 @@ def _is_axis(
         axis = "step"
     if axis is None and names_its_step(number, before, after, literals, names):
         axis = "step"
+    if number.name and number.slot == 0 and _is_epoch_of_a_split(number, after, literals, names):
+        axis = "epoch"
+    if axis in ("step", "epoch") and _is_of_the_best(number, before, gap, literals):
+        return True
     if axis == "step":
         claim = (
             4 if names.is_global(number.name) else 3 if fraction or is_strong(number.name) else 1
@@ -206,6 +211,23 @@ def _is_axis(
         axes.step, axes.rank_of_step = slot, max(1, axes.rank_of_step)
         return True
     return False
+
+
+def _is_epoch_of_a_split(
+    number: Number, after: Number | None, literals: Sequence[str], names: Names
+) -> bool:
+    """Whether a line begins with a split and an epoch: "Train 12, loss: 1.4, train acc: 0.9"."""
+    split = literals[0].strip().lower() in names.axes.get("split", ())
+    listed = literals[1][:2] == ", " and number.joined_by == " "
+    return split and listed and after is not None and is_sure(after.name, names)
+
+
+def _is_of_the_best(
+    number: Number, before: Number | None, gap: str, literals: Sequence[str]
+) -> bool:
+    """Whether a number tells when the value before it in parentheses, the best one, was reached."""
+    behind = before is not None and before.slot == number.slot - 1 and "(" not in gap
+    return behind and _BEST_SO_FAR.search(literals[number.slot - 1]) is not None
 
 
 def _is_quotient(before: Number | None, gap: str, fields: Sequence[Field]) -> bool:

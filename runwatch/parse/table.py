@@ -21,7 +21,12 @@ from runwatch.pattern import compiled
 from runwatch.slotted import mutable
 
 _TIMES = frozenset(("time", "timestamp", "date", "datetime", "wall time", "wall_time"))
-_SHORT = {"#": "step", "E": "epoch"}  # heads that are axes only above a column
+_SHORT = {
+    "#": "step",
+    "E": "epoch",
+    "gen": "step",
+    "Itn": "step",
+}  # heads that are axes only above a column
 _MONITOR = (
     "r",
     "l",
@@ -89,9 +94,7 @@ class Table:
         step = epoch = None
         for name, slot in _spread(self._columns(plan.row, values, literals)):
             value = number(values[slot])
-            axis = _SHORT.get(name) or names.axis(name.split("(%")[0])
-            if axis is None and "/" in name and names.axis(name.rsplit("/", 1)[1]) == "step":
-                axis = "step"
+            axis = _axis(name, names)
             if axis == "epoch":
                 epoch = finite(value)
             elif axis == "step":
@@ -242,7 +245,15 @@ def _below(above: list[str], head: list[str]) -> list[str]:
 def _counts(head: Sequence[str], spans: Sequence[tuple[int, int]], names: Names) -> bool:
     """Whether names that are not known stand apart behind a counter: `iter    f(x)    |g|`."""
     apart = all(end + 1 < start for (_, end), (start, _) in pairwise(spans))
-    return bool(spans) and apart and names.axis(head[0]) in ("step", "epoch")
+    return bool(spans) and apart and _axis(head[0], names) in ("step", "epoch")
+
+
+def _axis(name: str, names: Names) -> str | None:
+    """The axis that a column counts on."""
+    axis = _SHORT.get(name) or names.axis(name.split("(%")[0])
+    if axis is None and "/" in name and names.axis(name.rsplit("/", 1)[1]) == "step":
+        return "step"
+    return axis
 
 
 def _box_place(rows: list[list[Any]], names: Names) -> tuple[int | None, float | None]:

@@ -23,6 +23,9 @@ _WRAPPER = compiled(
     r"|about |(?<=\s)(?:\*\*|[`'\"]))\s*$"
 )
 _SEPARATOR = compiled(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
+_PAIRED = compiled(
+    r"\(\s*(?:'[^'(]{1,60}'|\"[^\"(]{1,60}\")(,\s+)$"
+)  # "[('loss', 2.5), ('acc', 0.5)]"
 _REPR = compiled(
     r"^.*?(?<![A-Za-z_])[A-Za-z_]\w{0,63}\((?=(?:(?:global_)?(?:step|iter(?:ation)?|epoch)|(?:\w{1,20}_)?loss)=(?:tensor\(|array\()?$)"
 )
@@ -197,10 +200,12 @@ def _called(number: Number, before: str, previous: Number | None, cells: bool) -
         text = text[: opened.start()]
     if cells and text.rstrip().endswith(("|", "│", "┃")) and (row := text.strip(" |│┃")):
         number.joined_by, region = "|", row  # "accuracy | 0.71 | 0.68"
+    elif m := _PAIRED.search(text):
+        number.joined_by, region = ":", text[: m.start(1)]
     elif m := _SEPARATOR.search(text):
         number.joined_by = ":" if {":", "\uff1a"} & set(m.group()) else "="
         region = text[: m.start()]
-    elif previous is not None and _BEHIND.match(text) and not (previous.name or previous.link):
+    elif previous is not None and _BEHIND.match(text) and _is_bare(previous):
         return count(text)  # "| 41.2% MFU | 167992 tok/s": the number before has its name behind it
     elif text.rstrip() != text and text.strip():
         number.joined_by = " "
@@ -218,6 +223,11 @@ def _called(number: Number, before: str, previous: Number | None, cells: bool) -
     if not number.name:
         number.joined_by = ""
     return skipped
+
+
+def _is_bare(number: Number) -> bool:
+    """Whether the words behind a number may be its name: it has none and is no mean."""
+    return not number.name and number.link in ("", "of")
 
 
 def _hangs_on(

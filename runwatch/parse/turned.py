@@ -5,6 +5,7 @@ from runwatch.parse.name import SIGHT
 from runwatch.pattern import compiled
 
 _VALUE_FIRST = compiled(r"^(?:[:,]|\s+([A-Za-z][\w /()%-]*),)\s+$")
+_EQUAL = compiled(r"^\s+=\s+([A-Za-z][\w /()%-]*)$")  # "0.8512  = Validation score"
 _NAME_OPENS = compiled(r"(?:^|[\s|,])[A-Za-z]\w{0,40}[(<]$")
 _NEXT_OPENS = compiled(r"^[)>][\s,;|]{1,4}[A-Za-z]\w{0,40}[(<]$")
 _NAME_LAST = compiled(r"^\s+([A-Za-z][\w /-]*?)(?:\s+per\s.*|[.;)\s]*)$")
@@ -14,6 +15,8 @@ def names_behind(lits: list[str]) -> list[str]:
     """The names of a line that tells each value before its name, or nothing: `3: 0.21 loss, 0.001
     rate, 12 images`."""
     rests = [units.take(text)[1] for text in lits[1:]]
+    if len(rests) == 1 and not lits[0].strip() and (m := _EQUAL.match(rests[0])):
+        return [" ".join(m.group(1).split())]
     if len(rests) < 3:
         return []
     rests[-1:] = [rests[-1] if rests[-1].strip() else lits[-1]]  # "6121 GFLOPS": a name, too
