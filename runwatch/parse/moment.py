@@ -28,7 +28,8 @@ _FORMS = (
     _NAMED,
 )
 _GLOG = rb"(?P<month>\d{1,2})(?P<day>\d\d) " + _CLOCK + rb"\.(?P<fraction>\d{1,9})"
-_ALL = [compiled(form) for form in (*_FORMS, _GLOG)]
+_COMPACT = rb"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d) " + _CLOCK
+_ALL = [compiled(form) for form in (*_FORMS, _GLOG, _COMPACT)]
 _MICROSECONDS = 6  # digits of a fraction that count
 _UNIX = compiled(rb"1\d{9}(?:\.\d{1,9}|\d{3})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,10 +40,15 @@ def _nameless(form: bytes) -> bytes:
     return re.sub(rb"\(\?P<\w+>", rb"(?:", form)
 
 
-# A stamp in a line. Google's loggers write a level before theirs: `I0501 12:00:01.123456`.
+# A stamp in a line. Google's loggers write a level before theirs: `I0501 12:00:01.123456`, and
+# some a year: `I20240501 12:00:01`.
 STAMP = (
     rb"(?:(?<![\w.@#-])(?:" + b"|".join(map(_nameless, _FORMS)) + rb")"
-    rb"|(?:(?<=^[IWEFDV])|(?<=\W[IWEFDV]))" + _nameless(_GLOG) + rb")(?!\d|[.,:]\d)"
+    rb"|(?:(?<=^[IWEFDV])|(?<=\W[IWEFDV]))(?:"
+    + _nameless(_GLOG)
+    + rb"|"
+    + _nameless(_COMPACT)
+    + rb"))(?!\d|[.,:]\d)"
 )
 
 

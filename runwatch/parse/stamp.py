@@ -44,7 +44,8 @@ def _iso(text: str, _year: int) -> datetime:
 
 def _glog(text: str, year: int) -> datetime:
     date, clock = text.split()
-    return datetime.fromisoformat(f"{year}-{date[:-2]:0>2}-{date[-2:]}T{clock[:15]}")
+    date = date if len(date) > 4 else f"{year}{date:0>4}"  # "I20240501 12:00:01"
+    return datetime.fromisoformat(f"{date}T{clock[:15]}")
 
 
 def _slash(text: str, year: int) -> datetime:
