@@ -22,7 +22,7 @@ _WRAPPER = compiled(
     r"(?:(?:tensor|array|Decimal|(?:np|numpy|jnp|torch)\.\w+)\(\s*[\[]?|\$|~|≈|<|(?<![\w>-])>=?"
     r"|about |(?<=\s)(?:\*\*|[`'\"]))\s*$"
 )
-_SEPARATOR = compiled(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*['\"]?$")
+_SEPARATOR = compiled(r"\s*(?::=|[:=\uff1a]|\.{3,}:?|->|→)\s*(?:['\"]|['\"],\s+)?$")
 _PAIRED = compiled(
     r"\(\s*(?:'[^'(]{1,60}'|\"[^\"(]{1,60}\")(,\s+)$"
 )  # "[('loss', 2.5), ('acc', 0.5)]"
