@@ -40,6 +40,7 @@ _LOCATED_AT = compiled(
 _LEADING = compiled(r"(?:\][\t ]{0,8}|[>,]|:(?=\t)|)[\t ](?:[|/-]\s+)?(?=\S*[A-Za-z])")
 _DASH = compiled(r"^ -\s+$")
 _NAMELESS = compiled(r"^:\s+$")
+_OPENS_CELL = compiled(r"\|[A-Za-z]")
 _BRACKETED, _EDGED = compiled(r"\]\s+$"), compiled(r"\s*(?:\|{1,2}|:|-)\s")
 _PAIR_OPENS = compiled(r"^\s*(?:\[[^\[\]]*\]\s*|-\s+)?[\[(]\s*$|^\]\($")
 _PAIR_COMMA = compiled(r"^,\s*$")
@@ -92,6 +93,9 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     if nameless and len(numbers) > 3 and _is_epoch_of(literals, numbers):
         axes.epoch = 0
         return frozenset((0,))
+    if nameless and literals[:2] == ["", "|"] and _OPENS_CELL.match(literals[2]):
+        axes.epoch, axes.step, axes.rank_of_step = 0, 1, 1  # "1|12|Loss: 1.2"
+        return frozenset((0, 1))
     blank = nameless and not literals[0].strip()
     if blank and len(numbers) > 2 and (done := _bare(literals, numbers, axes)):
         return done

@@ -95,7 +95,7 @@ def heading(literals: Sequence[str]) -> Plan:
     if "|" in text or "│" in text or "┃" in text:
         cells = _BARS.split(line.strip())
         cells = cells[not cells[0] : len(cells) - (not cells[-1])]  # between the edges
-    elif _LISTED.fullmatch(bare := text.replace('"', "")):
+    elif _LISTED.fullmatch((bare := text.replace('"', "")).removeprefix(",")):
         cells = [cell.strip() for cell in bare.split(",")]
     elif _LISTED_APART.fullmatch(bare):
         cells = [cell.strip() for cell in bare.split(";")]

@@ -54,6 +54,13 @@ class Members:
             return
         self.points.append(Point(name, value, suffix))
 
+    def move(self, name: str, axis: str, names: Names) -> None:
+        """Take a measurement for an axis that goes by another name."""
+        for point in self.points:
+            if point.metric == name and self._axis(axis, point.value, names):
+                self.points.remove(point)
+                return
+
     def _place(self, name: str, said: re.Match[str], names: Names) -> None:
         """Take an axis with its total: `'global_step/max_steps': '5/250'`."""
         at, total = map(float, said.groups())

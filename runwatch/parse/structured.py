@@ -66,6 +66,8 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
     if (named := _named(value)) is not None:
         value = {named if k == "value" else k: v for k, v in value.items() if k not in _NAME_KEYS}
     _flatten("", value, found, names)
+    if found.step is None and found.epoch is None:
+        _take_place_inside(value, found, names)
     return Unwrapped(_record(before, found, names), time=time)
 
 
@@ -210,6 +212,20 @@ def _flatten(prefix: str, value: dict[str, Any], found: Members, names: Names) -
             continue  # the time of a step takes no such seconds
         else:
             found.take(name, item, names)
+
+
+def _take_place_inside(value: dict[str, Any], found: Members, names: Names) -> None:
+    """Take the place that stands beside the measurements in the only object within an object:
+    `{"type": "train", "data": {"step": 120, "loss": 0.5}}`."""
+    within = [key for key, item in value.items() if isinstance(item, dict)]
+    told = any(is_numeric(item) and key not in _META for key, item in value.items())
+    if len(within) != 1 or told:
+        return
+    inner = value[within[0]]
+    if any(_is_clue(key, names) for key in inner):
+        for key, item in inner.items():
+            if isinstance(item, int) and names.axis(key) in ("step", "epoch"):
+                found.move(f"{within[0]}.{key}", key, names)
 
 
 def _record(before: str, found: Members, names: Names) -> Record:
