@@ -19,7 +19,7 @@ _LISTED_CELL = compiled("\\[(?:[\\s,]|\x01\\d+\x01)*+\\]")  # "[0.31, 0.12]", or
 _LIST_ALONE = compiled("\x03([\\d.]*)\x03\\s*")
 _COMMENT = compiled(r"^#\s+")
 _BARS = compiled(r"\s*[|│┃]\s*")
-_LISTED = compiled(r"[\w./@%-]+(?:,\s*+[\w./@% -]++)+")
+_LISTED = compiled(r"[\w./@%-]+(?:,\s*+[\w./@% -]++)+|[\w./@% -]++(?:,(?=\S)[\w./@% -]++)+")
 _LISTED_APART = compiled(r"[\w./@%-]+(?:;\s*+[\w./@% -]++){2,}")
 _LEADER = compiled(r"\.{2,}")
 _GAP = compiled(r"\s{2,}")
@@ -75,7 +75,7 @@ def is_value(cell: Cell) -> bool:
 
 def _cells(texts: Sequence[str]) -> list[Cell]:
     """What the cells of a row begin with."""
-    return [_cell(text.lstrip()) for text in texts]
+    return [_cell(text.lstrip(" \t*`")) for text in texts]  # "**0.51**": the best one
 
 
 def _cell(text: str) -> Cell:
@@ -95,7 +95,7 @@ def heading(literals: Sequence[str]) -> Plan:
     if "|" in text or "│" in text or "┃" in text:
         cells = _BARS.split(line.strip())
         cells = cells[not cells[0] : len(cells) - (not cells[-1])]  # between the edges
-    elif _LISTED.fullmatch((bare := text.replace('"', "")).removeprefix(",")):
+    elif _LISTED.fullmatch((bare := text.replace('"', "").removeprefix("#")).removeprefix(",")):
         cells = [cell.strip() for cell in bare.split(",")]
     elif _LISTED_APART.fullmatch(bare):
         cells = [cell.strip() for cell in bare.split(";")]

@@ -27,11 +27,9 @@ _SHORT = {
     "gen": "step",
     "Itn": "step",
 }  # heads that are axes only above a column
-_MONITOR = (
-    "r",
-    "l",
-    "t",
-)  # the reward, length and time of an episode, as Gym's monitor writes them
+# What is no name of a measurement alone: Gym's monitor writes the reward, length and time of each
+# episode, TensorBoard one scalar.
+_HEADS = (("r", "l", "t"), ("Wall time", "Step", "Value"))
 _EDGES = "|│┃"
 _EDGE = compiled(f"[{_EDGES}]")
 _INDENTED = compiled(f"[{_EDGES}]\\s{{2,}}")
@@ -59,7 +57,7 @@ class Table:
         head = list(plan.head)
         if drawn:
             head, self.above = _below(self.above, head), head
-        known = tuple(head[:3]) == _MONITOR or any(_clue(name, names) for name in head)
+        known = tuple(head[:3]) in _HEADS or any(_clue(name, names) for name in head)
         if not known and not _counts(head, plan.spans, names):
             return False
         self.head, self.spans = tuple(head), plan.spans
