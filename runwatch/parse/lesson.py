@@ -18,7 +18,9 @@ from runwatch.pattern import compiled
 _DIGITS = compiled(rb"\d+")
 _FEW = 4  # numbers whose width is changed one by one
 _NO_RANK = 7  # digits of a number that is too large for a rank
-_FEWEST = b"7"  # may be a rank or a process where no fraction, and nothing below 0 or as large, may
+# May be a rank or a process where no fraction, and nothing below 0 or as large, may; the line's own
+# rank would not be seen.
+_FEWEST, _OTHER = b"7", b"6"
 _PADDING = 2  # blanks in front of a number that may be padding
 _TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
 _WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"00417")
@@ -212,7 +214,9 @@ class Lesson:
         before = self.line[max(0, m.start() - 64) : m.start()]
         if free and not before.endswith(b"-"):
             times = [] if self.line[: m.start()].strip(b" [") else _TIMES
-            return times if m.group().isdigit() and len(m.group()) < _NO_RANK else [*times, _FEWEST]
+            if m.group().isdigit() and len(m.group()) < _NO_RANK:
+                return times
+            return [*times, _FEWEST if self.base.places[-1] != int(_FEWEST) else _OTHER]
         if not free and not m.group().isdigit():
             return []  # it stays a fraction, or below 0, as it was when it was changed
         widths = (1, 2) if free else (len(m.group()),)  # "Rank-10"

@@ -71,7 +71,9 @@ class Parser(Reader):
             self._line(stream, line, text)
         if self._replay is not None:
             self._replay.settle_all()
-        for rank in self.writers.ranks(stream.name):
+        for rank in sorted(
+            self.writers.ranks(stream.name), key=lambda rank: -1 if rank is None else rank
+        ):
             self._close(stream, rank, self.writers.of(stream.name, rank))
         self.account.lines += cut.lines - before
         return replace(self._batch(stream, before + 1, cut.lines), given_up=True)

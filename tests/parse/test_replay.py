@@ -143,6 +143,22 @@ def test_a_line_is_replayed_in_every_context_that_it_was_read_in() -> None:
     assert told(data, replay=False) == told(data, replay=True)
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"".join(  # a number that is too large for a rank, beside the rank that it is tried with
+            b"[%d,%d]<stdout>: rank %d iteration 10/ 300 | lm loss: 2.5 | grad norm: 1.2 |\n" % ids
+            for ids in ((1, 3, 3), (52, 7, 1234567), (60, 9, 8), (61, 7, 2345678), (62, 9, 8))
+        ),
+        b"[4,2]<stderr>:|    ep_rew_mean           | -9.4    |\n"  # open boxes of several ranks
+        b"[0,5765284]<stderr>:|    ep_rew_mean           | -9.5    |\n",
+    ],
+)
+def test_ranks_beside_numbers_that_are_none(data: bytes) -> None:
+    """They are told the same, and in the same order."""
+    assert told(data, replay=False) == told(data, replay=True)
+
+
 @pytest.mark.parametrize("other", [b"", b"epoch 3 loss: 1.5\n" * 200, b"no end"])
 def test_another_chunk_than_was_expected_may_come(other: bytes) -> None:
     """What was begun for nothing is given up."""
