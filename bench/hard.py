@@ -6,10 +6,12 @@ NAME is one of `ranks` (one log of 3,072 ranks with start-up text, warnings and 
 `bar` (one line of 3 MB, all redraws of a progress bar), `flat` (key=value from 1 MB on, ten times
 more each time, up to --megabytes, then lines that repeat a few pieces, ten times longer each time:
 the cost of a byte must not grow) and `corpus` (the logs of a folder one behind the other, again and
-again). What is larger than 100 MB goes through a pipe and is never in a file.
+again; with nothing kept of earlier runs, then with what that run left). What is larger than 100 MB
+goes through a pipe and is never in a file.
 """
 
 import argparse
+import os
 import random
 import subprocess
 import sys
@@ -144,9 +146,12 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path)
     options = parser.parse_args()
     names = [*options.names, *(["corpus"] if options.corpus else [])]
+    names = list(dict.fromkeys(names))
     with tempfile.TemporaryDirectory(prefix="rw-hard-") as folder:
         path = Path(folder) / "train.log"
+        os.environ["RUNWATCH_CACHE"] = str(Path(folder) / "cache")  # nothing is known but the code
         path.write_text("step=1 loss=2.5\n" * 70_000)
+        tell("compiling", path, options.threads)
         tell("start", path, options.threads)
         for name in names:
             if name == "flat":
@@ -159,6 +164,8 @@ def main() -> None:
                 with path.open("w", newline="") as file:
                     file.writelines(lines)
             tell(name, path, options.threads)
+            if name == "corpus":
+                tell("... again", path, options.threads)
 
 
 if __name__ == "__main__":

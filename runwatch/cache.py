@@ -46,7 +46,7 @@ def read(name: str, places: Iterable[Path]) -> bytes | None:
     return None
 
 
-def write(name: str, content: bytes, places: Iterable[Path]) -> bool:
+def write(name: str, content: bytes, places: Iterable[Path], *, mode: int = 0o644) -> bool:
     """Leave it for later processes in the first folder that can be written and trusted, whole or
     not at all; of what begins like its name, up to the first `-`, the files that were used least
     recently go. Whether there was such a folder."""
@@ -61,7 +61,7 @@ def write(name: str, content: bytes, places: Iterable[Path]) -> bool:
             with TemporaryDirectory(prefix=kind, dir=folder) as made:
                 new = Path(made, "new")
                 new.write_bytes(_check(content) + content)
-                new.chmod(0o644)
+                new.chmod(mode)
                 new.replace(folder / name)
             _clean(folder, kind)
             return True

@@ -62,7 +62,9 @@ class Analysis:
         self.extra: list[Finding] = []
         words = {word for d in self._detectors for word in getattr(d, "watchwords", ())}
         words |= watchwords() | self.checkpoints.watchwords
-        self._parser = Parser(watchwords=words, year=clock().year, knowledge=knowledge)
+        self._parser = Parser(
+            watchwords=words, year=clock().year, knowledge=knowledge, remember=True
+        )
         self._telemetry = Telemetry(self._detectors, clock().year)
         self.outline = Outline()
         self._streams: dict[str, Stream] = {}

@@ -57,7 +57,7 @@ class Reading:
     ) -> None:  # fmt: skip
         self._parser = Parser(
             year=year, knowledge=Knowledge.with_own(formats), tally=tally, notes=False,
-            threads=threads,
+            threads=threads, remember=True,
         )  # fmt: skip
         self._threads = threads
         self._source = open_source(_named(target))

@@ -56,6 +56,8 @@ def _save_what_is_kept() -> None:
     from runwatch.kept import save
 
     save()
+    if (remembered := sys.modules.get("runwatch.parse.remembered")) is not None:
+        remembered.save()
 
 
 def _failed(error: OSError) -> InputError:

@@ -293,7 +293,7 @@ def follow(first, last, given, matched):
         deep = whole_at(row + 8 * DEEP)
         if deep == 1:
             speaker = w
-        elif deep and not (w == speaker and whole_at(row + 8 * CONTINUES)):
+        elif deep and not (sees == speaker and whole_at(row + 8 * CONTINUES)):
             speaker = own
         used += used_here
         i += 1

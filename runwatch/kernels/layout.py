@@ -7,8 +7,8 @@ Its operations say how to match it, its other columns what the readable path mak
 import numpy as np
 
 # An operation of a template is a text and what stands behind it. Its row is (operation, first block
-# of the text, its length, a, b, c). A block says for each of `RUN` bytes the least that it may be,
-# and how far above that.
+# of the text, its length, a, b, c); a NUMBER with a c is no more than TIMES. A block says for each
+# of `RUN` bytes the least that it may be, and how far above that.
 NOTHING, NUMBER, STAMP, BLANKS, UNTIL, GIVEN, WHOLE, SAME, EPOCH = range(9)
 OP_WIDTH = 6
 # A stamp's text is compared with the text before it, then read: where its fields begin, in bits of
@@ -19,6 +19,7 @@ OP_WIDTH = 6
 SPARK = 3  # the width of a year of two digits that is above 12
 YEARS = 1 << 13
 BEYOND = 1 << 53  # microseconds since 1970 of a moment that no double tells from the next
+TIMES = 1e9  # above it a number under the name of a time is one, in Unix seconds
 RUN = 32  # bytes that are looked at together
 
 # Columns of a template's row. A column that names a slot is -1 where there is none; CODE, INSIDE

@@ -41,6 +41,7 @@ from runwatch.kernels.layout import (
     SIBLING,
     STAGED_WIDTH,
     STAMP,
+    TIMES,
     UNTIL,
     VALUES,
     WHOLE,
@@ -136,8 +137,9 @@ def fitted(at, row, ops, blocks, values):
         at = behind
         kind = whole_at(op)
         if kind == NUMBER:
-            at = number_at(at, values + 8 * whole_at(op + 24))
-            if at == 0:
+            place = values + 8 * whole_at(op + 24)
+            at = number_at(at, place)
+            if at == 0 or (whole_at(op + 40) != 0 and double_at(place) > TIMES):
                 return np.int64(0)
         elif kind == BLANKS:
             start = at
@@ -173,8 +175,8 @@ def fitted(at, row, ops, blocks, values):
         elif kind == GIVEN:
             put_whole(values + 8 * whole_at(op + 24), whole_at(op + 32))
         elif kind != NOTHING:  # a STAMP or an EPOCH
-            place = whole_at(op + 40)
-            begin, slot = at - (place & 255), values + 8 * (place >> 8)
+            stamp = whole_at(op + 40)
+            begin, slot = at - (stamp & 255), values + 8 * (stamp >> 8)
             if kind == STAMP:
                 moment = stamp_at(begin, whole_at(op + 24)) - whole_at(op + 32)
             elif number_at(begin, slot) == at:

@@ -11,6 +11,7 @@ from runwatch.parse.trace import Context, Outcome, Trace
 
 if TYPE_CHECKING:
     from runwatch.parse.reader import Reader
+    from runwatch.parse.remembered import Memory
 
 _LONGEST = 8192  # bytes of a line whose numbers are changed
 _MAX_TEMPLATES = 1 << 14
@@ -29,8 +30,10 @@ _TRIES = 48  # lines of one form that are looked at
 class Learner:
     """Sees the lines that no template fitted."""
 
-    def __init__(self, host: "Reader", program: Program, *, timed: bool) -> None:
-        self._host, self._program, self._timed = host, program, timed
+    def __init__(
+        self, host: "Reader", program: Program, *, timed: bool, memory: "Memory | None" = None
+    ) -> None:
+        self._host, self._program, self._timed, self._memory = host, program, timed, memory
         self._probe = Probe(host, timed=timed)
         self._seen: dict[int, int] = {}
         self._learned: dict[int, list[Template]] = {}
@@ -40,9 +43,16 @@ class Learner:
         self._bytes = self._general = 0
 
     def recall(self, line: bytes, start: int, end: int) -> bool:
-        """Keep a line that comes again as it is, from what came of it when it was read; whether
-        there was such a line. What comes once only is never laid out."""
+        """Keep a line that comes again as it is, from what came of it when it was read, or take up
+        what was learned of such a line in an earlier run; whether there was one. What comes once
+        only is never laid out."""
         outcome, before = self._once.pop(hash(line), (None, NOWHERE))
+        if outcome is None and self._memory is not None and len(line) <= _LONGEST:
+            form = int(native.form_at(start, end))
+            template = self._memory.template(form, line, self._probe)
+            if template is not None:
+                return self._add(template, form)
+            outcome, before = self._memory.outcome(line) or (None, NOWHERE)
         return outcome is not None and self._keep(line, start, end, outcome, before)
 
     def consider(self, line: bytes, start: int, end: int, trace: Trace) -> bool:
@@ -64,28 +74,48 @@ class Learner:
         if len(self._seen) >= _MAX_SEEN:
             self._seen.clear()
         self._seen[form] = count
-        reports = trace.taken and trace.taken[0][0].points
-        if (
-            (_REPORTING if reports else _SILENT) <= count <= _TRIES
-            and len(line) <= _LONGEST
-            and self._general < _MAX_TEMPLATES
-            and len(known := self._learned.setdefault(form, [])) < _VARIANTS
-        ):
-            template = learn(line, self._probe, trace.before)
-            if (
-                template is not None
-                and self._fits_in(template.outcome.form, template.outcome.key)
-                and all(_differ(template, other) for other in known)
-            ):
-                known.append(template)
-                self._general += 1
-                self._program.add(template, self._program.forms, form, self._host.ledger.numbers)
-                return True
+        if len(line) <= _LONGEST and count <= _TRIES and self._learns(line, form, count, trace):
+            return True
         if (outcome := trace.outcome(timed=self._timed)) is not None:
             if len(self._once) >= _MAX_ONCE:
                 self._once.clear()
             self._once[seen] = outcome, trace.before
+            if self._memory is not None:
+                self._memory.saw(line, outcome, trace.before)
         return False
+
+    def _learns(self, line: bytes, form: int, count: int, trace: Trace) -> bool:
+        """Lay out what lines of this form are like, so many of which came; whether it was."""
+        if self._memory is not None:
+            template = self._memory.template(form, line, self._probe, trace.before)
+            if template is not None:
+                return self._add(template, form)
+        reports = trace.taken and trace.taken[0][0].points
+        if count < (_REPORTING if reports else _SILENT) or not self._has_room(form):
+            return False
+        template = learn(line, self._probe, trace.before)
+        if template is None or not self._add(template, form):
+            return False
+        if self._memory is not None:
+            self._memory.learned(form, template)
+        return True
+
+    def _has_room(self, form: int) -> bool:
+        return self._general < _MAX_TEMPLATES and len(self._learned.get(form, ())) < _VARIANTS
+
+    def _add(self, template: Template, form: int) -> bool:
+        """Keep a template for all lines that it fits; whether it says what no other does."""
+        known = self._learned.setdefault(form, [])
+        if (
+            not self._has_room(form)
+            or not self._fits_in(template.outcome.form, template.outcome.key)
+            or not all(_differ(template, other) for other in known)
+        ):
+            return False
+        known.append(template)
+        self._general += 1
+        self._program.add(template, self._program.forms, form, self._host.ledger.numbers)
+        return True
 
     def _keep(self, line: bytes, start: int, end: int, outcome: Outcome, before: Context) -> bool:
         """Keep a line that came before as it is."""

@@ -7,6 +7,7 @@ a number goes is told as `Roles`: for each output of the line's outcome whether 
 import re
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 from runwatch.parse import numeral
 from runwatch.parse.dating import dating
@@ -236,6 +237,9 @@ class Lesson:
         inside = [m for m in asked if not self.is_in_prefix(m)]
         if not (len(inside) > _FEW and self._have_any_width(inside, known)):
             inside = [m for m in inside if self._have_any_width([m], known)]
+            beside = any(b.start() - a.end() == 1 for a, b in pairwise(inside))
+            if beside and not self._have_any_width(inside, known):
+                inside = []  # "65536,31": each of any width, but not both, as a thousand
         prefixed = filter(self.is_in_prefix, asked)
         return {m.start() for m in (*inside, *filter(partial(self._in_prefix, known), prefixed))}
 

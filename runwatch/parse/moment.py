@@ -84,6 +84,13 @@ class Layout:
         )  # fmt: skip
 
     @property
+    def fields(self) -> tuple[tuple[int, int] | int, ...]:
+        """All that it is made from."""
+        return (
+            self.year, self.month, self.day, self.hour, self.fraction, self.half, self.end
+        )  # fmt: skip
+
+    @property
     def code(self) -> int:
         """All of it in one number, as kernels take it."""
         return layout.stamp_code(

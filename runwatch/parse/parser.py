@@ -27,7 +27,8 @@ _MOMENTS = 1 << 15, 1 << 20, 1 << 23
 class Parser(Reader):
     """Reads the streams of one run, as a `Reader` does their lines. `replay` says whether repeating
     lines go through a compiled path, which gives the same and pays for large inputs; None lets the
-    size decide; there it may use several `threads`, as many as there are cores where it is None."""
+    size decide; there it may use several `threads`, as many as there are cores where it is None,
+    and `remember` what was learned of lines in earlier runs."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Parser(Reader):
         replay: bool | None = None,
         notes: bool = True,
         threads: int | None = None,
+        remember: bool = False,
     ) -> None:
         super().__init__(
             watchwords=watchwords, year=year, knowledge=knowledge, tally=tally, notes=notes
@@ -46,7 +48,7 @@ class Parser(Reader):
         self._cuts: dict[str, Cut] = {}
         self._fed = 0  # bytes
         self._threads = threads
-        self._may_replay = replay
+        self._may_replay, self._remembers = replay, remember
         self._replay: Replay | None = None
 
     def feed(self, chunk: Chunk, following: Chunk | None = None) -> Batch:
@@ -126,7 +128,7 @@ class Parser(Reader):
         whole, rest = cut.whole(chunk, PAD)
         if whole is not None:
             if self._replay is None:
-                self._replay = Replay(self, self._threads or _cores())
+                self._replay = Replay(self, self._threads or _cores(), remember=self._remembers)
                 self.writers.settle = self._replay.settle
             coming = None if following is None else body(following.data, PAD)
             cut.lines = self._replay.read(chunk.stream, cut.lines + 1, whole, coming) - 1

@@ -11,11 +11,12 @@ from runwatch.slotted import frozen, mutable
 
 @frozen
 class Slot:
-    """A number of any width, nothing but digits where it is `whole`; None is the index of those
-    that mean nothing."""
+    """A number of any width, nothing but digits where it is `whole`, and none that would be a time
+    in Unix seconds where it is `small`; None is the index of those that mean nothing."""
 
     index: int | None
     whole: bool = False
+    small: bool = False
 
 
 @frozen

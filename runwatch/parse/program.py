@@ -208,7 +208,8 @@ class Program:
         nothing go `beyond` the values."""
         if isinstance(part, Slot):
             kind = layout.WHOLE if part.whole else layout.NUMBER
-            self.ops.add(kind, *text, beyond if part.index is None else part.index, 0, 0)
+            slot = beyond if part.index is None else part.index
+            self.ops.add(kind, *text, slot, 0, part.small)
         elif isinstance(part, Same):
             self.ops.add(layout.SAME, *text, part.index, 0, 0)
         elif isinstance(part, Moment):

@@ -65,12 +65,18 @@ class Reader:
         self.ledger = Ledger(self._names, tally)
         self.writers = Writers()
         self.notes = notes
-        self._watchwords = Fragments(watchwords)
+        self._words = frozenset(watchwords)
+        self._watchwords = Fragments(self._words)
         self._peeler = Peeler(known.prefixes, year)
         self._year = year
         self._plans = Plans(self._names, known.fragments)
         self._watched = Memo[bool]()
         self._trace: Trace | None = None  # where the steps of a line are written down
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        """What it makes of a line depends on, besides its knowledge."""
+        return self._year, self.notes, sorted(self._words)
 
     @property
     def account(self) -> Account:

@@ -11,6 +11,7 @@ from runwatch.parse.crew import Crew
 from runwatch.parse.cut import Spans
 from runwatch.parse.learner import Learner
 from runwatch.parse.program import Addresses, Program
+from runwatch.parse.remembered import memory_of
 from runwatch.parse.rows import Rows
 from runwatch.parse.stage import Stage
 from runwatch.parse.trace import Trace
@@ -24,12 +25,13 @@ _ROOM = 1 << 16  # points that are kept before they are written down
 class Replay:
     """The compiled path of one parser."""
 
-    def __init__(self, host: "Reader", threads: int) -> None:
+    def __init__(self, host: "Reader", threads: int, *, remember: bool = False) -> None:
         timed = host.ledger.tally is None
         self._host = host
         self._program = Program(timed=timed)
         self._rows = Rows(host, self._program)
-        self._learner = Learner(host, self._program, timed=timed)
+        memory = memory_of(host, timed=timed) if remember else None
+        self._learner = Learner(host, self._program, timed=timed, memory=memory)
         self._crew = Crew(self._program, threads)
         self._given = np.zeros(layout.F_WIDTH, np.int64)
         self._address = int(self._given.ctypes.data)

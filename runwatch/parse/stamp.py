@@ -20,7 +20,7 @@ def microseconds(kind: str, text: str, year: int) -> int | None:
         return None
     try:
         moment = read(text, year)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):  # the last is of seconds that are too many
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -7,6 +7,7 @@ logger's, an MLPerf event with its name in `key`. What they wrap is what counts.
 import re
 from typing import Any
 
+from runwatch.kernels.layout import TIMES
 from runwatch.parse import stamp
 from runwatch.parse.members import Members, finite_of, is_numeric
 from runwatch.parse.memo import shortened
@@ -18,7 +19,7 @@ from runwatch.slotted import mutable
 
 _TEXT_KEYS = ("log", "textPayload", "message", "msg", "MESSAGE", "event", "text", "jsonPayload")
 _MOST_MILLISECONDS = 1e14  # since 1970: beyond them is no date of ours
-_TIME_KEYS = ("time", "timestamp", "ts", "@timestamp", "asctime", "datetime", "date", "created")
+TIME_KEYS = ("time", "timestamp", "ts", "@timestamp", "asctime", "datetime", "date", "created")
 _NAME_KEYS = ("name", "metric", "metric_name", "tag", "key")  # beside "value": what it is
 _META = frozenset(
     ("stream", "severity", "level", "levelname", "lineno", "line", "pid", "process", "thread", "ts",
@@ -178,7 +179,7 @@ def _is_clue(name: str, names: Names) -> bool:
 
 
 def _when(value: dict[str, Any], year: int) -> int | None:
-    for key in _TIME_KEYS:
+    for key in TIME_KEYS:
         said = value.get(key)
         if isinstance(said, str) and said[:4].isdigit() and len(said) >= 19:
             if (time := stamp.microseconds("time", said, year)) is not None:
@@ -189,7 +190,7 @@ def _when(value: dict[str, Any], year: int) -> int | None:
 
 
 def _is_unix_time(said: Any) -> bool:
-    return is_numeric(said) and bool(said > 1e9)
+    return is_numeric(said) and bool(said > TIMES)
 
 
 def _flatten(prefix: str, value: dict[str, Any], found: Members, names: Names) -> None:
@@ -208,7 +209,7 @@ def _flatten(prefix: str, value: dict[str, Any], found: Members, names: Names) -
                 found.words += 1
         elif key in _META and not prefix and names.quantity(key) is None:
             continue
-        elif key in _TIME_KEYS and not prefix and _is_unix_time(item):
+        elif key in TIME_KEYS and not prefix and _is_unix_time(item):
             continue  # the time of a step takes no such seconds
         else:
             found.take(name, item, names)

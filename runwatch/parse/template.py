@@ -6,6 +6,8 @@ changes nothing is digits of the same width; where anything else happens the tex
 is (`lesson.py`).
 """
 
+from dataclasses import replace
+
 from runwatch.parse.lesson import Lesson, Match, Roles
 from runwatch.parse.moment import STAMP
 from runwatch.parse.parts import (
@@ -21,6 +23,7 @@ from runwatch.parse.parts import (
     up_to,
 )
 from runwatch.parse.probe import Probe
+from runwatch.parse.structured import TIME_KEYS
 from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
 
@@ -29,6 +32,8 @@ _TOKENS = compiled(rb"(" + STAMP + rb")|(?<![\w.@#])(" + _NUMBER + rb")|(\d+)")
 _BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _WHOLE = 7  # digits that a kernel reads at once
+_UNDER_TIME = compiled(rb"""["'](?:%s)["']\s*:\s*\Z""" % "|".join(TIME_KEYS).encode())
+_SIGHT = 32  # bytes in front of a number, where such a key stands
 
 
 def learn(line: bytes, probe: Probe, before: Context) -> Template | None:
@@ -102,6 +107,10 @@ def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
         else:
             roles, free = known[m.start()]
             part = _number(m, roles, free, slots, prefixed=lesson.is_in_prefix(m))
+            if isinstance(part, Slot) and _UNDER_TIME.search(
+                line, max(0, m.start() - _SIGHT), m.start()
+            ):
+                part = replace(part, small=True)
             first = twins.get(m.start())
             if roles is not None and not any(roles) and not (idle or lesson.is_idle(m, free)):
                 bound = free and lesson.is_idle_in_its_width(m)
@@ -125,14 +134,17 @@ def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
 
 def _number(m: Match, roles: Roles | None, free: bool, index: int, *, prefixed: bool) -> Part:
     """A number: a slot where it comes out as it is, free digits where it means nothing. In a prefix
-    a whole one stays one: a fraction in its place makes the prefix a part of the message."""
+    a whole one stays one, as a fraction in its place makes the prefix a part of the message; and so
+    does one that means nothing: of `cuda:7` is no number to be seen, of `cuda:-7` there is."""
     text = m.group()
     if roles is None or not (free or not any(roles)):
         return Fixed(text, bytes(len(text)))
     whole = prefixed and text.isdigit()
     if not free or (whole and len(text) > _WHOLE and not any(roles)):
         return Fixed(text, all_digits(text))
-    return Slot(index if any(roles) else None, whole=whole and len(text) <= _WHOLE)
+    if not any(roles):
+        return Slot(None, whole=text.isdigit() and len(text) <= _WHOLE)
+    return Slot(index, whole=whole and len(text) <= _WHOLE)
 
 
 def _assign(template: Template, roles: Roles, index: int) -> None:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from tests.parse.reading import said
 from tests.parse.test_replay import read_by_code, told
 
 PREFIXES = (
@@ -58,4 +59,12 @@ def test_a_line_with_a_stamp_is_replayed(written: str, message: str) -> None:
     points, read = read_by_code(data)
     assert points >= 300 or "{step}" not in message
     assert len(read) < 60
+    assert told(data, replay=False) == told(data, replay=True)
+
+
+@pytest.mark.parametrize("seconds", ["1e10", "1e25", "1e300", "9" * 400])
+def test_seconds_beyond_all_dates_are_no_time(seconds: str) -> None:
+    """And end nothing: the line is read without."""
+    data = b'{"step": 1, "loss": 2.5, "time": %s}\n' % seconds.encode()
+    assert [(metric, value) for _, metric, value in said(data)] == [("loss", 2.5)]
     assert told(data, replay=False) == told(data, replay=True)

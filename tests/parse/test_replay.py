@@ -20,10 +20,13 @@ WATCHWORDS = ("error", "nccl warn", "checkpoint 0 failed")
 
 
 def told(
-    data: bytes, *, replay: bool, cuts: tuple[int, ...] = (), stream: Stream = RUN, threads: int = 1
-) -> Any:
+    data: bytes, *, replay: bool, cuts: tuple[int, ...] = (), stream: Stream = RUN,
+    threads: int = 1, remember: bool = False,
+) -> Any:  # fmt: skip
     """Everything that a parser says of the bytes, and how it would go on."""
-    parser = Parser(watchwords=WATCHWORDS, year=2024, replay=replay, threads=threads)
+    parser = Parser(
+        watchwords=WATCHWORDS, year=2024, replay=replay, threads=threads, remember=remember
+    )
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(data)}), len(data)]
     chunks = [Chunk(stream, data[a:b], a) for a, b in pairwise(edges)]
     batches = [parser.feed(*pair) for pair in zip(chunks, [*chunks[1:], None], strict=True)]
@@ -132,6 +135,9 @@ def test_an_indented_line_that_names_a_rank_is_replayed() -> None:
     )
     assert len(read_by_code(data)[1]) < 100
     assert told(data, replay=False) == told(data, replay=True)
+    head = b"node5: [2024-05-01 12:00:01] INFO     [olmo.eval:26, rank=7] Eval metrics\n"
+    data = (head + b"node4:   of rank=6 metrics\nnode5:     throughput/total_tokens=4,7\n") * 9
+    assert told(data, replay=False) == told(data, replay=True)
 
 
 def test_a_line_is_replayed_in_every_context_that_it_was_read_in() -> None:
@@ -150,12 +156,19 @@ def test_a_line_is_replayed_in_every_context_that_it_was_read_in() -> None:
             b"[%d,%d]<stdout>: rank %d iteration 10/ 300 | lm loss: 2.5 | grad norm: 1.2 |\n" % ids
             for ids in ((1, 3, 3), (52, 7, 1234567), (60, 9, 8), (61, 7, 2345678), (62, 9, 8))
         ),
+        b"".join(  # of any width each, but together a thousand
+            b"step %d loss 2.5 throughput %s samples/s\n" % each
+            for each in ((1, b"65536,31"), (2, b"65537,32"), (3, b"65538,33"), (4, b"3,201"))
+        ),
+        b"".join(  # part of a word, or a number
+            b"cuda:%d step 62 loss 6.2 mem 7GB\n" % each for each in (7, 8, 9, -3)
+        ),
         b"[4,2]<stderr>:|    ep_rew_mean           | -9.4    |\n"  # open boxes of several ranks
         b"[0,5765284]<stderr>:|    ep_rew_mean           | -9.5    |\n",
     ],
 )
-def test_ranks_beside_numbers_that_are_none(data: bytes) -> None:
-    """They are told the same, and in the same order."""
+def test_numbers_that_mean_something_together(data: bytes) -> None:
+    """They are told the same by both paths, and in the same order."""
     assert told(data, replay=False) == told(data, replay=True)
 
 
