@@ -93,7 +93,8 @@ def leading(literals: Sequence[str], numbers: Sequence[Number], axes: Axes) -> f
     if nameless and len(numbers) > 3 and _is_epoch_of(literals, numbers):
         axes.epoch = 0
         return frozenset((0,))
-    if nameless and literals[:2] == ["", "|"] and _OPENS_CELL.match(literals[2]):
+    in_cell = nameless and len(literals) > 2 and literals[:2] == ["", "|"]
+    if in_cell and _OPENS_CELL.match(literals[2]):
         axes.epoch, axes.step, axes.rank_of_step = 0, 1, 1  # "1|12|Loss: 1.2"
         return frozenset((0, 1))
     blank = nameless and not literals[0].strip()
