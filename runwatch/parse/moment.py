@@ -27,6 +27,7 @@ _FORMS = (
     rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) " + _NAMED + rb" (?:[A-Z]{3,4} )?(?P<year>\d{4})",
     _NAMED,
 )
+_GLOG_YEAR = rb"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d) " + _CLOCK
 _GLOG = rb"(?P<month>\d{1,2})(?P<day>\d\d) " + _CLOCK + rb"\.(?P<fraction>\d{1,9})"
 _COMPACT = rb"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d) " + _CLOCK
 _ALL = [compiled(form) for form in (*_FORMS, _GLOG, _COMPACT)]

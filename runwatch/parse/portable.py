@@ -17,6 +17,7 @@ from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
 
 Record = tuple[Any, ...]  # of numbers, texts of our own and digests, as `marshal` writes them
+Found = tuple[list[Part], dict[int, float]]
 
 _DIGEST = 16  # bytes
 _FIXED, _SLOT, _SAME, _MOMENT, _BLANKS, _FILLING = range(6)
@@ -62,27 +63,35 @@ def context_of(record: Record) -> Context | None:
     return Context(bool(inside), bool(code)) if head is None else None
 
 
-def again(record: Record, line: bytes, before: Context, base: Outcome) -> Template | None:
-    """The template of a line, which has this outcome in a context that suits; None where the line
-    is not like the one that it was learned from."""
-    parts, digest, values, places, timed, opens, inside, code, head = record
+def parts_of(record: Record, line: bytes) -> Found | None:
+    """The parts of a line by a template, and the numbers in its slots; None where the line is not
+    like the one that it was learned from."""
     fixed: list[bytes] = []
     slots: dict[int, float] = {}
     made: list[Part] = []
     at = 0
-    for part in parts:
+    for part in record[0]:
         found = _made(part, line, at, fixed, slots)
         if found is None:
             return None
         at, piece = found
         made.append(piece)
-    if at != len(line) or digest_of(b"".join(fixed)) != digest or len(base.values) != len(values):
+    is_alike = at == len(line) and digest_of(b"".join(fixed)) == record[1]
+    return (made, slots) if is_alike else None
+
+
+def again(record: Record, found: Found, before: Context, base: Outcome) -> Template | None:
+    """The template of a line with these parts, which has this outcome in a context that suits; None
+    where its numbers go elsewhere."""
+    _, _, values, places, timed, opens, inside, code, head = record
+    parts, slots = found
+    if len(base.values) != len(values):
         return None
     goes = [*zip(values, base.values, strict=True), *((s, base.places[p]) for p, s in places)]
     if any(slot is not None and slots.get(slot) != value for slot, value in goes):
         return None
     template = Template(
-        made, base, list(values), dict(places), timed, opens, inside, code,
+        parts, base, list(values), dict(places), timed, opens, inside, code,
         None if head is None else before.head,
     )  # fmt: skip
     return template if template.complete else None

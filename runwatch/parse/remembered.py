@@ -20,6 +20,7 @@ from runwatch.parse.portable import (
     again,
     context_of,
     digest_of,
+    parts_of,
     silent,
     suits,
     told,
@@ -89,8 +90,10 @@ class Memory:
             context = before or context_of(record)
             if context is None or not suits(record, context):
                 continue
+            if (found := parts_of(record, line)) is None:
+                continue
             base = probe.look(line, context)
-            template = None if base is None else again(record, line, context, base)
+            template = None if base is None else again(record, found, context, base)
             if template is not None:
                 self._forms[form] = [other for other in records if other is not record]
                 self._store.use_form(form)

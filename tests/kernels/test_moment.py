@@ -34,6 +34,7 @@ WRITTEN = {  # by kind, as `stamp.py` names it, and in which years it can be wri
     "slash %y/%m/%d %H:%M:%S": (2013, 2099),
     "glog %m%d %H:%M:%S.%f": (YEAR, YEAR),
     "glog %m%d %H:%M:%S.%f789": (YEAR, YEAR),
+    "glog %Y%m%d %H:%M:%S": (1970, 9999),
     "syslog %b %d %H:%M:%S": (YEAR, YEAR),
     "ctime %a %b %d %H:%M:%S %Y": (1970, 9999),
     "ctime %a %b %d %H:%M:%S UTC %Y": (1970, 9999),

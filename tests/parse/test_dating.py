@@ -15,6 +15,7 @@ PREFIXES = (
     "%Y-%m-%d %H:%M:%S.%f: I runtime/core.cc:33]",
     "I%m%d %H:%M:%S.%f 140213 train.py:45]",
     "[I%m%d %H:%M:%S.%f123 Config.h:28]",
+    "I%Y%m%d %H:%M:%S 4412 dinov2 helpers.py:103]",
     "%b %d %H:%M:%S node7 trainer[412]:",
     "%m/%d %H:%M:%S - engine - INFO -",
     "[%m/%d %H:%M:%S d2.utils.events]:",
