@@ -38,6 +38,7 @@ _VERB = compiled(r" (?:is|was|reached|of)$")
 _UNFINISHED = compiled(  # "the next evaluation at 2000"; but "Step at 1" is a place
     r"(?i)^(?!(?:step|epoch|iter|iteration|update|batch)\b).* (?:at|by|every|than|from)$"
 )
+_SUPPOSED = compiled(r"(?i)\s*(?:if|when|whether|suppose|assume|because|unless|although)\s")
 _FILLER = compiled(
     r"(?i)^\W*(?:(?:the|an?|with|and|at|of|is|has|had|to|its?|our|got|gets|achieved|obtained|now)\s)+"
 )
@@ -85,7 +86,8 @@ def trailing_name(region: str, joined_by: str) -> tuple[str, int]:
     name = region[start:]
     unfinished = joined_by == " " and _UNFINISHED.search(name.rstrip())
     nothing = joined_by != "=" and _NO_NAME.match(name.lower().strip())
-    if unfinished or _CALL.search(region) or nothing:
+    supposed = joined_by == " " and _SUPPOSED.match(name)
+    if unfinished or supposed or _CALL.search(region) or nothing:
         return "", count(region)
     scope = _SCOPE.fullmatch(region[:start])
     return _tidy(name + note), len(_ENDS.findall(scope.group())) if scope else count(region[:start])

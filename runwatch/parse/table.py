@@ -27,9 +27,12 @@ _SHORT = {
     "gen": "step",
     "Itn": "step",
 }  # heads that are axes only above a column
+_UNIX = compiled(r"\d{10}(?:$|\.)")  # seconds since 1970
 # What is no name of a measurement alone: Gym's monitor writes the reward, length and time of each
 # episode, TensorBoard one scalar.
 _HEADS = (("r", "l", "t"), ("Wall time", "Step", "Value"))
+# What other programs make tables of, too: "Benchmark  Time  CPU  Iterations".
+_COSTS = frozenset(("step_time", "compute_time", "data_time", "memory"))
 _EDGES = "|│┃"
 _EDGE = compiled(f"[{_EDGES}]")
 _INDENTED = compiled(f"[{_EDGES}]\\s{{2,}}")
@@ -57,7 +60,9 @@ class Table:
         head = list(plan.head)
         if drawn:
             head, self.above = _below(self.above, head), head
-        known = tuple(head[:3]) in _HEADS or any(_clue(name, names) for name in head)
+        clues = {rule.name for name in head if (rule := names.quantity(name)) and rule.clue}
+        counted = any(_axis(name, names) in ("step", "epoch") for name in head[:2])
+        known = tuple(head[:3]) in _HEADS or (clues if counted else clues - _COSTS)
         if not known and not _counts(head, plan.spans, names):
             return False
         self.head, self.spans = tuple(head), plan.spans
@@ -97,7 +102,7 @@ class Table:
                 epoch = finite(value)
             elif axis == "step":
                 step = count(value)
-            else:
+            elif name.lower() not in _TIMES or not _UNIX.match(values[slot]):
                 points.append(Point(name, value, unit.take(literals[slot + 1])[0]))
         return Record(
             Evidence.CLEAR if points else Evidence.NONE, tuple(points), step, epoch=epoch,
