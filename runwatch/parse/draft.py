@@ -267,6 +267,8 @@ def _measure(
     name = number.name
     if name.lower() in _BOOKKEEPING and not number.unit:
         return
+    if name.lower() == "gpu" and number.joined_by == " " and not slot and not number.unit:
+        return  # "GPU 3 | step 120 | loss 0.4" says who speaks
     if draft.prefix and not _CUT.search(before) and number.joined_by in (":", "="):
         name = f"{draft.prefix} {name}"  # "layer 5 norm: 0.3"
         draft.prose -= 1

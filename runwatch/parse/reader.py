@@ -171,9 +171,10 @@ class Reader:
             read = structured.read(found[0], found[1], self._names, self._year)
             time = read.time if said.time is None else said.time
             if read.text is not None and depth < _MAX_NESTING:
+                tag = "" if read.rank is None else f"[rank{read.rank}]: "
                 for part in read.text.split("\n"):
                     for drawn in clean.texts(part):
-                        self._text(stream, line, drawn, time, depth + 1, said.rank)
+                        self._text(stream, line, tag + drawn, time, depth + 1, said.rank)
                 return
             if read.record is not None and structured.is_setting(found[0]):
                 self._plain(stream, line, said._replace(message=found[0]), writer, block)

@@ -35,11 +35,12 @@ _MAX_ITEMS = 32  # a longer list is data, not measurements
 
 @mutable
 class Unwrapped:
-    """An object read: its record, or the text it wraps with the time around it."""
+    """An object read: its record, or the text it wraps with the time and the rank around it."""
 
     record: Record | None = None
     text: str | None = None
     time: int | None = None
+    rank: int | None = None
 
 
 def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
@@ -54,7 +55,8 @@ def read(before: str, value: Any, names: Names, year: int) -> Unwrapped:
     time = _when(value, year)
     text = next((value[k] for k in _TEXT_KEYS if isinstance(value.get(k), str)), None)
     if text is not None and _is_wrapper(value, names):
-        return Unwrapped(text=text, time=time)
+        rank = next((finite_of(v) for k, v in value.items() if names.axis(k) == "rank"), None)
+        return Unwrapped(text=text, time=time, rank=_rank(rank))
     payload = value.get("jsonPayload")
     if isinstance(payload, dict):
         inner = read("", payload, names, year)
@@ -160,7 +162,7 @@ def _is_wrapper(value: dict[str, Any], names: Names) -> bool:
     return not any(
         _measures(v, names) if isinstance(v, dict)
         else is_numeric(v) and k not in _META
-        and (names.quantity(k) is not None or names.axis(k) is not None)
+        and (names.quantity(k) is not None or names.axis(k) not in (None, "rank"))
         for k, v in value.items()
     )  # fmt: skip
 
