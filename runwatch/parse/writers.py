@@ -37,8 +37,8 @@ class Writers:
         return self.of(name, rank)
 
     def ranks(self, name: str) -> list[int | None]:
-        """The ranks of all writers of a stream, in order, none first."""
-        return sorted(self._streams.get(name, ()), key=lambda rank: (rank is not None, rank or 0))
+        """The ranks of all writers of a stream."""
+        return list(self._streams.get(name, ()))
 
     def places(self, name: str) -> Iterable[Place]:
         """The places of all writers of a stream."""

@@ -496,12 +496,6 @@ def test_rows_that_are_told_by_where_they_stand_are_read_in_their_widths() -> No
     assert told(data, replay=True) == told(data, replay=False)
 
 
-def test_boxes_left_open_are_closed_by_rank() -> None:
-    """However long the ranks are, and whoever of them is replayed."""
-    data = b"rank 07: | loss | 585110.3 |\nrank 1714564801: | loss | 1.0 |\n"
-    assert told(data, replay=True) == told(data, replay=False)
-
-
 def test_a_rank_beside_a_message_is_the_writers() -> None:
     """An object that wraps a text says whose it is, as a prefix of the text would."""
     lines = [f'{{"message": "step {n} loss {n / 8}", "rank": {n % 3}}}' for n in range(40)]
