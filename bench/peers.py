@@ -182,11 +182,14 @@ def compare(form: str, options: argparse.Namespace) -> bool:
     more = (large.stat().st_size - small.stat().st_size) / 1e6
     print(f"\n{form}: {large.stat().st_size / 1e6:.0f} MB", flush=True)
     print(f"{'':10}{'MB/CPU-s':>10}{'start s':>9}{'MB/s':>8}{'peak MB':>9}  of {GOALS[form][0]}")
+    for path in (small, large):
+        path.read_bytes()  # so that nobody waits for the disk
+    taken: dict[str, list[tuple[Cost, Cost]]] = {tool: [] for tool in PEERS[form]}
+    for _ in range(options.runs):  # in turn, as a machine may be slower for a while
+        for tool, runs in taken.items():
+            runs.append((measure(tool, form, small), measure(tool, form, large)))
     rates, sums = {}, {}
-    for tool in PEERS[form]:
-        runs = [
-            (measure(tool, form, small), measure(tool, form, large)) for _ in range(options.runs)
-        ]
+    for tool, runs in taken.items():
         marginal = statistics.median(b.cpu - a.cpu for a, b in runs)
         start = statistics.median(a.cpu for a, _ in runs) - marginal / 2
         wall = statistics.median(b.wall for _, b in runs)
