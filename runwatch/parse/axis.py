@@ -9,6 +9,7 @@ from runwatch.slotted import mutable
 
 _LETTERS = frozenset((("e", "s"), ("e", "b"), ("e", "i"), ("ep", "s"), ("ep", "b"), ("ep", "i")))
 _SINGULAR = frozenset(("step", "iter", "iteration", "epoch", "update", "batch", "global step"))
+_BEST_SO_FAR = compiled(r"(?i)\(\s*best\b[^()]*$")  # "PSNR: 34.1 (best: 34.2 @epoch 11)"
 _STRONG = frozenset(("step", "iter", "iteration", "update", "steps", "iterations", "updates"))
 _NO_AXIS = frozenset(
     [
@@ -218,3 +219,26 @@ def axis_of(number: Number, names: Names) -> str | None:
         if tail in _SINGULAR and not _NO_AXIS & set(words[: -len(tail.split())]):
             return "epoch" if tail == "epoch" else "step"
     return None
+
+
+def is_epoch_of_a_split(
+    number: Number, after: Number | None, literals: Sequence[str], names: Names
+) -> bool:
+    """Whether a line begins with a split and an epoch: "Train 12, loss: 1.4, train acc: 0.9"."""
+    split = literals[0].strip().lower() in names.axes.get("split", ())
+    listed = literals[1][:2] == ", " and number.joined_by == " "
+    return split and listed and after is not None and is_sure(after.name, names)
+
+
+def is_of_the_best(
+    number: Number, before: Number | None, gap: str, literals: Sequence[str]
+) -> bool:
+    """Whether a number tells when the value before it in parentheses, the best one, was reached."""
+    behind = before is not None and before.slot == number.slot - 1 and "(" not in gap
+    return behind and _BEST_SO_FAR.search(literals[number.slot - 1]) is not None
+
+
+def is_sure(name: str, names: Names) -> bool:
+    """Whether a name is a measurement wherever it stands."""
+    rule = names.quantity(name)
+    return rule is not None and rule.sure

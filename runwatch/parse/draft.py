@@ -6,8 +6,11 @@ from dataclasses import field
 from runwatch.parse.axis import (
     Axes,
     axis_of,
+    is_epoch_of_a_split,
+    is_of_the_best,
     is_pair,
     is_strong,
+    is_sure,
     leading,
     names_its_step,
     take_behind,
@@ -30,7 +33,6 @@ _EQUALS = compiled(r"^\s*=\s*$")
 _RANGE = compiled(r"^-\s*$")
 _SPAN = compiled(r"^(?:-| and | to |\.\.)\s*$")  # "between steps 0 and 100"
 _BEST = compiled(r"(?i)\bbest\b")  # behind it stands when that was: "best: 0.62 (12)"
-_BEST_SO_FAR = compiled(r"(?i)\(\s*best\b[^()]*$")  # "PSNR: 34.1 (best: 34.2 @epoch 11)"
 _AFTER = compiled(r"\b[Aa]fter\s*$")
 _COUNTED_BEHIND = compiled(
     r"(?i) (?:training |optimizer |global )?(step|iteration|update|epoch)s?\b"
@@ -114,12 +116,6 @@ def assign(
         draft.prefix = draft.prefix if number.name else ""
 
 
-def is_sure(name: str, names: Names) -> bool:
-    """Whether a name is a measurement wherever it stands."""
-    rule = names.quantity(name)
-    return rule is not None and rule.sure
-
-
 def _is_axis(
     number: Number, before: Number | None, after: Number | None, literals: Sequence[str],
     slot: int, draft: Draft, names: Names,
@@ -134,9 +130,10 @@ def _is_axis(
     if _RANGE.match(gap) and draft.fields and draft.fields[-1].slot == slot - 1 and number.unit:
         draft.fields.pop()  # it began the range
     listed = number.link == "item" or (after is not None and after.link == "item")
-    # "Step: 12ms", "time (ms) | train_batch: 12.1"
-    timed = number.unit in _TIME_UNITS or (draft.timed and not is_strong(number.name))
-    axis = None if listed or timed else axis_of(number, names)
+    # "Step: 12ms"
+    axis = None if listed or number.unit in _TIME_UNITS else axis_of(number, names)
+    if draft.timed and axis != "rank" and not is_strong(number.name):
+        axis = None  # "time (ms) | train_batch: 12.1"
     name = number.name.lower()
     if name == "steps" and draft.episodes and not fraction:
         return False  # how long an episode was
@@ -147,9 +144,9 @@ def _is_axis(
         axis = "step"
     if axis is None and names_its_step(number, before, after, literals, names):
         axis = "step"
-    if number.name and number.slot == 0 and _is_epoch_of_a_split(number, after, literals, names):
+    if number.name and number.slot == 0 and is_epoch_of_a_split(number, after, literals, names):
         axis = "epoch"
-    if axis in ("step", "epoch") and _is_of_the_best(number, before, gap, literals):
+    if axis in ("step", "epoch") and is_of_the_best(number, before, gap, literals):
         return True
     if axis == "step":
         claim = (
@@ -211,23 +208,6 @@ def _is_axis(
         axes.step, axes.rank_of_step = slot, max(1, axes.rank_of_step)
         return True
     return False
-
-
-def _is_epoch_of_a_split(
-    number: Number, after: Number | None, literals: Sequence[str], names: Names
-) -> bool:
-    """Whether a line begins with a split and an epoch: "Train 12, loss: 1.4, train acc: 0.9"."""
-    split = literals[0].strip().lower() in names.axes.get("split", ())
-    listed = literals[1][:2] == ", " and number.joined_by == " "
-    return split and listed and after is not None and is_sure(after.name, names)
-
-
-def _is_of_the_best(
-    number: Number, before: Number | None, gap: str, literals: Sequence[str]
-) -> bool:
-    """Whether a number tells when the value before it in parentheses, the best one, was reached."""
-    behind = before is not None and before.slot == number.slot - 1 and "(" not in gap
-    return behind and _BEST_SO_FAR.search(literals[number.slot - 1]) is not None
 
 
 def _is_quotient(before: Number | None, gap: str, fields: Sequence[Field]) -> bool:
