@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from runwatch.parse.reader import Reader
 
 _MAX_FORMS, _MAX_LINES = 1 << 12, 1 << 15
+_MAX_OF_FORM = 24
 _WORTH = 32  # new things for which the file is written anew
 _PRIVATE = 0o600
 _stores: dict[str, "Store"] = {}
@@ -53,8 +54,8 @@ class Store:
     def use_form(self, form: int, fresh: Record | None = None) -> None:
         """Take note that a form was met, and of what is new about it."""
         records = self.forms.pop(form, [])
-        if fresh is not None:
-            records, self._fresh = [*records, fresh], self._fresh + 1
+        if fresh is not None and fresh not in records:  # else it could not be made again
+            records, self._fresh = [*records[1 - _MAX_OF_FORM :], fresh], self._fresh + 1
         self.forms[form] = records
         if len(self.forms) > _MAX_FORMS:
             del self.forms[next(iter(self.forms))]
@@ -69,8 +70,9 @@ class Store:
     def save(self, name: str) -> None:
         """Leave all of it for later processes, if much is new."""
         if self._fresh >= _WORTH:
-            said = marshal.dumps({"forms": self.forms, "lines": self.lines})
-            write(name, said, _folders(), mode=_PRIVATE)
+            with suppress(ValueError):  # what is no plain value is not kept
+                said = marshal.dumps({"forms": self.forms, "lines": self.lines})
+                write(name, said, _folders(), mode=_PRIVATE)
             self._fresh = 0
 
 

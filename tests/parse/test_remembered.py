@@ -117,6 +117,20 @@ def test_a_file_that_was_torn_is_none(kept: Path) -> None:
     assert read_by_code(LOG) == first
 
 
+def test_what_cannot_be_made_again_is_kept_once(kept: Path) -> None:
+    """However often it is learned anew."""
+    read_by_code(LOG)
+    (store,) = remembered._stores.values()
+    before = {form: list(records) for form, records in store.forms.items()}
+    for form, records in before.items():
+        for record in records:
+            store.use_form(form, record)
+    assert store.forms == before
+    for k in range(100):
+        store.use_form(7, (k,))
+    assert len(store.forms[7]) == remembered._MAX_OF_FORM
+
+
 def test_what_was_not_used_for_longest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The file does not grow without end."""
     monkeypatch.setattr(remembered, "_MAX_LINES", 30)
