@@ -10,6 +10,7 @@ from runwatch.kernels.decimal import digit_count, digit_value, number_at
 from runwatch.kernels.layout import (
     BEYOND,
     BLANKS,
+    EPOCH,
     FORM_COUNTED,
     FORM_WEIGHTS,
     GIVEN,
@@ -31,7 +32,6 @@ from runwatch.kernels.layout import (
     M_VALUES,
     MAX_FILLING,
     NEXTS,
-    NOTHING,
     NUMBER,
     OP_WIDTH,
     OPS,
@@ -39,6 +39,7 @@ from runwatch.kernels.layout import (
     RUN,
     SAME,
     SIBLING,
+    SMALL,
     STAGED_WIDTH,
     STAMP,
     TIMES,
@@ -136,11 +137,20 @@ def fitted(at, row, ops, blocks, values):
             block += 2 * RUN
         at = behind
         kind = whole_at(op)
-        if kind == NUMBER:
+        if kind >= NUMBER:  # the one call of `number_at`, so that it is laid out in place
+            begin = at if kind != EPOCH else at - whole_at(op + 40)
             place = values + 8 * whole_at(op + 24)
-            at = number_at(at, place)
-            if at == 0 or (whole_at(op + 40) != 0 and double_at(place) > TIMES):
+            behind = number_at(begin, place)
+            if behind == 0:
                 return np.int64(0)
+            if kind == EPOCH:
+                moment = unix_moment(double_at(place)) - whole_at(op + 32)
+                if behind != at or moment < 0 or moment >= BEYOND:
+                    return np.int64(0)
+                put_double(place, np.float64(moment))
+            elif kind == SMALL and double_at(place) > TIMES:
+                return np.int64(0)
+            at = behind
         elif kind == BLANKS:
             start = at
             count = np.int64(8)
@@ -174,18 +184,12 @@ def fitted(at, row, ops, blocks, values):
             at += count
         elif kind == GIVEN:
             put_whole(values + 8 * whole_at(op + 24), whole_at(op + 32))
-        elif kind != NOTHING:  # a STAMP or an EPOCH
-            stamp = whole_at(op + 40)
-            begin, slot = at - (stamp & 255), values + 8 * (stamp >> 8)
-            if kind == STAMP:
-                moment = stamp_at(begin, whole_at(op + 24)) - whole_at(op + 32)
-            elif number_at(begin, slot) == at:
-                moment = unix_moment(double_at(slot)) - whole_at(op + 32)
-            else:
-                return np.int64(0)
+        elif kind == STAMP:
+            place = whole_at(op + 40)
+            moment = stamp_at(at - (place & 255), whole_at(op + 24)) - whole_at(op + 32)
             if moment < 0 or moment >= BEYOND:
                 return np.int64(0)
-            put_double(slot, np.float64(moment))
+            put_double(values + 8 * (place >> 8), np.float64(moment))
         op += 8 * OP_WIDTH
     end = byte_at(at)
     return at if end == 10 or end == 13 else np.int64(0)

@@ -6,7 +6,6 @@ agree about a line is found out by asking (`dating.py`).
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
 
 from runwatch.kernels import layout
 from runwatch.parse import numeral, stamp
@@ -65,7 +64,6 @@ class Layout:
     fraction: tuple[int, int]
     half: int  # where its A or P stands
     end: int  # of the last field; a zone is behind it
-    operation: ClassVar = layout.STAMP
 
     @classmethod
     def of(cls, text: bytes, year: int) -> "Layout | None":
@@ -147,9 +145,6 @@ class Layout:
 @frozen
 class UnixTime:
     """Seconds since 1970, or milliseconds, with a fraction or without."""
-
-    operation: ClassVar = layout.EPOCH
-    code: ClassVar = 0
 
     @staticmethod
     def of(text: bytes) -> "UnixTime | None":

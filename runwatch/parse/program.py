@@ -7,6 +7,7 @@ import numpy as np
 
 from runwatch.arrays import Array, Bytes, Ints
 from runwatch.kernels import layout
+from runwatch.parse.moment import Layout
 from runwatch.parse.parts import Blanks, Fixed, Moment, Part, Same, Slot, Template
 from runwatch.parse.plan import Evidence
 from runwatch.parse.table import NO_HEAD, Head
@@ -207,14 +208,16 @@ class Program:
         """Lay a part out and the text before it, to which a stamp's own belongs; numbers that mean
         nothing go `beyond` the values."""
         if isinstance(part, Slot):
-            kind = layout.WHOLE if part.whole else layout.NUMBER
+            number = layout.SMALL if part.small else layout.NUMBER
             slot = beyond if part.index is None else part.index
-            self.ops.add(kind, *text, slot, 0, part.small)
+            self.ops.add(layout.WHOLE if part.whole else number, *text, slot, 0, 0)
         elif isinstance(part, Same):
             self.ops.add(layout.SAME, *text, part.index, 0, 0)
-        elif isinstance(part, Moment):
+        elif isinstance(part, Moment) and isinstance(part.layout, Layout):
             place = moment << 8 | len(part.text)
-            self.ops.add(part.layout.operation, *text, part.layout.code, part.offset, place)
+            self.ops.add(layout.STAMP, *text, part.layout.code, part.offset, place)
+        elif isinstance(part, Moment):
+            self.ops.add(layout.EPOCH, *text, moment, part.offset, len(part.text))
         else:
             kind = layout.BLANKS if isinstance(part, Blanks) else layout.UNTIL
             self.ops.add(kind, *text, 0, 0, 0)
