@@ -80,7 +80,7 @@ class Learner:
             if len(self._once) >= _MAX_ONCE:
                 self._once.clear()
             self._once[seen] = outcome, trace.before
-            if self._memory is not None:
+            if self._memory is not None and len(line) <= _LONGEST:
                 self._memory.saw(line, outcome, trace.before)
         return False
 

@@ -28,8 +28,8 @@ _FORMS = (
 )
 _GLOG_YEAR = rb"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d) " + _CLOCK
 _GLOG = rb"(?P<month>\d{1,2})(?P<day>\d\d) " + _CLOCK + rb"\.(?P<fraction>\d{1,9})"
-_COMPACT = rb"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d) " + _CLOCK
-_ALL = [compiled(form) for form in (*_FORMS, _GLOG, _COMPACT)]
+_ALL = [compiled(form) for form in (*_FORMS, _GLOG, _GLOG_YEAR)]
+_LONGEST = 63  # bytes of a stamp, so that places take six bits
 _MICROSECONDS = 6  # digits of a fraction that count
 _UNIX = compiled(rb"1\d{9}(?:\.\d{1,9}|\d{3})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,7 +47,7 @@ STAMP = (
     rb"|(?:(?<=^[IWEFDV])|(?<=\W[IWEFDV]))(?:"
     + _nameless(_GLOG)
     + rb"|"
-    + _nameless(_COMPACT)
+    + _nameless(_GLOG_YEAR)
     + rb"))(?!\d|[.,:]\d)"
 )
 
@@ -69,7 +69,7 @@ class Layout:
     def of(cls, text: bytes, year: int) -> "Layout | None":
         """That of a stamp, None where it is none. `year` is for those that do not say theirs."""
         m = next((m for pattern in _ALL if (m := pattern.fullmatch(text))), None)
-        if m is None or not 0 <= year < layout.YEARS:
+        if m is None or len(text) > _LONGEST or not 0 <= year < layout.YEARS:
             return None
         said = m.groupdict()
         dated = next((name for name in _WIDTHS if said.get(name)), None)

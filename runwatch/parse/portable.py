@@ -2,7 +2,7 @@
 
 Of a text that must stand as it is only its length is told; a digest of all of them tells whether
 another line has the same. So a template is made again from a line like the one that it was learned
-from, and nothing that a log says is kept.
+from, and of what a log says only ranks and zones are kept.
 """
 
 from typing import Any
@@ -157,6 +157,8 @@ def told_silent(outcome: Outcome, before: Context) -> Record | None:
     that depends on the names of a table, or gives some."""
     if outcome.form or outcome.tabular or outcome.head is not None or outcome.key:
         return None
+    if any(place is not None for place in outcome.places[:-1]):
+        return None  # its numbers are the log's
     return (
         int(outcome.evidence), outcome.training, outcome.bar,
         tuple(tuple(traits) for traits in outcome.traits), outcome.traced, outcome.asked,

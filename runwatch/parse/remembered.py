@@ -123,9 +123,9 @@ class Memory:
 
 def memory_of(host: "Reader", *, timed: bool) -> Memory | None:
     """What readers like this one learned; None for one with formats of a user's own."""
-    if host.knowledge is not builtin() or not (sources := _sources()):
+    if host.knowledge is not builtin() or not _SOURCES:
         return None
-    name = _name(repr((sources, host.settings, timed)).encode())
+    name = _name(repr((_SOURCES, host.settings, timed)).encode())
     if name not in _stores:
         _stores[name] = Store(_kept(name))
     return Memory(_stores[name])
@@ -158,6 +158,7 @@ def _sources() -> list[tuple[str, int, int]]:
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_SOURCES = _sources()  # as this process runs them, whatever becomes of the files
 
 
 def _name(settings: bytes) -> str:

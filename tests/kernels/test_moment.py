@@ -126,6 +126,12 @@ def test_many_unix_seconds_are_milliseconds(milliseconds: int) -> None:
     assert expected == milliseconds * 1000 == int(unix_moment(float(milliseconds)))
 
 
+def test_a_stamp_is_no_wider_than_its_layout_can_say() -> None:
+    """Blanks before a day are any number to a pattern, and six bits to compiled code."""
+    assert Layout.of(b"Jan" + b" " * 50 + b"1 12:00:00", YEAR) is not None
+    assert Layout.of(b"Jan" + b" " * 70 + b"1 12:00:00", YEAR) is None
+
+
 def test_half_a_day_is_told_by_its_letter() -> None:
     """Midnight is 12 AM and noon 12 PM."""
     hours = {
