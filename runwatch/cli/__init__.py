@@ -56,6 +56,7 @@ def _save_what_is_kept() -> None:
     from runwatch.kept import save
 
     save()
+    # Loaded by who read a large log; nobody else has anything to leave there.
     if (remembered := sys.modules.get("runwatch.parse.remembered")) is not None:
         remembered.save()
 

@@ -1,8 +1,8 @@
 """What was learned of lines in earlier runs: a log like one that was read before is read at full
 speed from its first line.
 
-Nothing that a log says is kept, only digests of it and where its numbers go (`portable.py`). What
-is kept counts for these very sources, for readers that look for the same in the same way.
+No word of a log is kept, only digests and where its numbers go (`portable.py`). What is kept counts
+for these very sources, for readers that look for the same in the same way.
 """
 
 import marshal
