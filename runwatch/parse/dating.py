@@ -17,18 +17,19 @@ def dating(lesson: "Lesson", m: "Match", *, stamped: bool) -> Part | None:
     stamp that is neither is text; a number that is neither is a number, and gives None."""
     text, base = m.group(), lesson.base
     found = Layout.of(text, lesson.probe.year) if stamped else UnixTime.of(text)
+    neither = Fixed(text, bytes(len(text))) if stamped else None
     if found is None:
-        return Fixed(text, bytes(len(text))) if stamped else None
+        return neither
     other = found.other(text)
     seen = lesson.look([(m.start(), m.end(), other)])
     if seen is not None and seen.same(base):
         return Fixed(text, found.free(text))
     told, then = found.read(text), found.read(other)
     if seen is None or not seen.same_but_time(base) or told is None or then is None:
-        return Fixed(text, bytes(len(text))) if stamped else None
+        return neither
     if base.time is not None and seen.time is not None:
         offset = told - base.time
         is_zone = offset % _QUARTER == 0 and abs(offset) <= _FARTHEST
         if is_zone and then - seen.time == offset:
             return Moment(text, found, offset)
-    return Fixed(text, bytes(len(text))) if stamped else None
+    return neither

@@ -5,6 +5,7 @@ import re
 from runwatch.pattern import compiled
 
 Match = re.Match[bytes]
+NUMBER = rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 
 # Behind such a number another value might make another thing of it: a clock, a date, a thousand.
 _UNSAFE = compiled(

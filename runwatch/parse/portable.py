@@ -8,6 +8,7 @@ from, and of what a log says only ranks and zones are kept.
 from typing import Any
 
 from runwatch.digest import blake2b
+from runwatch.parse import numeral
 from runwatch.parse.moment import Layout, UnixTime
 from runwatch.parse.parts import Blanks, Filling, Fixed, Moment, Part, Same, Slot, Template
 from runwatch.parse.plan import Evidence
@@ -21,7 +22,7 @@ Found = tuple[list[Part], dict[int, float]]
 
 _DIGEST = 16  # bytes
 _FIXED, _SLOT, _SAME, _MOMENT, _BLANKS, _FILLING = range(6)
-_NUMBER = compiled(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBER = compiled(numeral.NUMBER)
 _WHOLE, _SPACES, _DRAWN = compiled(rb"\d+"), compiled(rb" +"), compiled(rb"[^|\r\n]*(?=\|)")
 _ZERO = 48
 

@@ -163,11 +163,9 @@ class Program:
                 given.append(said.time)
         text, free = b"", b""  # that were not laid out yet
         for part in template.parts:
-            if isinstance(part, Fixed) or (isinstance(part, Moment) and not self.timed):
+            if isinstance(part, Fixed | Moment):
                 text, free = text + part.text, free + part.free
-            else:
-                if isinstance(part, Moment):
-                    text, free = text + part.text, free + part.free
+            if not isinstance(part, Fixed) and (self.timed or not isinstance(part, Moment)):
                 self._part(part, self._text(text, free), values, int(row[layout.TIME]))
                 text = free = b""
         self.ops.add(layout.NOTHING, *self._text(text, free), 0, 0, 0)

@@ -8,6 +8,7 @@ is (`lesson.py`).
 
 from dataclasses import replace
 
+from runwatch.parse import numeral
 from runwatch.parse.lesson import Lesson, Match, Roles
 from runwatch.parse.moment import STAMP
 from runwatch.parse.parts import (
@@ -27,8 +28,7 @@ from runwatch.parse.structured import TIME_KEYS
 from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
 
-_NUMBER = rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
-_TOKENS = compiled(rb"(" + STAMP + rb")|(?<![\w.@#])(" + _NUMBER + rb")|(\d+)")
+_TOKENS = compiled(rb"(" + STAMP + rb")|(?<![\w.@#])(" + numeral.NUMBER + rb")|(\d+)")
 _BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _WHOLE = 7  # digits that a kernel reads at once
