@@ -18,6 +18,8 @@ _MAX_TEMPLATES = 1 << 14
 _MAX_EXACT = 1 << 15
 _MAX_ONCE = 1 << 14  # lines of which what came of them is remembered until they come again
 _MAX_BYTES = 1 << 23  # of lines that are kept as they are
+_MOST_AT_ONCE = 1 << 14, 1 << 22  # lines, and their bytes, that are kept before they come again
+_MAX_SILENT = 1 << 10
 _MAX_SEEN = 1 << 16
 _MAX_NAMES = 512  # kinds, or keys, whose state is kept for each writer
 _VARIANTS = 24  # templates of one form: for digits of other widths, in other contexts
@@ -40,6 +42,8 @@ class Learner:
         self._lines: set[int] = set()  # that were seen, by their very bytes
         self._kept: set[tuple[int, Context]] = set()  # lines, and the contexts they were kept in
         self._once: dict[int, tuple[Outcome, Context]] = {}  # what came of lines seen once
+        # Templates of lines as they are that report nothing, by what they do.
+        self._silent: dict[tuple[Outcome, Context], int] = {}
         self._bytes = self._general = 0
 
     def recall(self, line: bytes, start: int, end: int) -> bool:
@@ -76,13 +80,22 @@ class Learner:
         self._seen[form] = count
         if len(line) <= _LONGEST and count <= _TRIES and self._learns(line, form, count, trace):
             return True
-        if (outcome := trace.outcome(timed=self._timed)) is not None:
-            if len(self._once) >= _MAX_ONCE:
-                self._once.clear()
-            self._once[seen] = outcome, trace.before
-            if self._memory is not None and len(line) <= _LONGEST:
-                self._memory.saw(line, outcome, trace.before)
+        if (outcome := trace.outcome(timed=self._timed)) is None:
+            return False
+        if self._memory is not None and len(line) <= _LONGEST:
+            self._memory.saw(line, outcome, trace.before)
+        if not outcome.form and self._may_keep_at_once():
+            return self._keep(line, start, end, outcome, trace.before)
+        if len(self._once) >= _MAX_ONCE:
+            self._once.clear()
+        self._once[seen] = outcome, trace.before
         return False
+
+    def _may_keep_at_once(self) -> bool:
+        """Whether there is room for lines that may never come again; to keep one that says nothing
+        costs less than to read it again."""
+        lines, size = _MOST_AT_ONCE
+        return len(self._kept) < lines and self._bytes < size
 
     def _learns(self, line: bytes, form: int, count: int, trace: Trace) -> bool:
         """Lay out what lines of this form are like, so many of which came; whether it was."""
@@ -129,9 +142,15 @@ class Learner:
             return False
         self._kept.add((exact, before))
         self._bytes += len(line)
-        self._program.add(
+        alike = self._silent.get((outcome, before))
+        if alike is not None:
+            self._program.add_alike(alike, line, exact)
+            return True
+        number = self._program.add(
             as_it_is(line, outcome, before), self._program.exact, exact, self._host.ledger.numbers
         )
+        if not outcome.form and len(self._silent) < _MAX_SILENT:
+            self._silent[outcome, before] = number
         return True
 
     def _fits_in(self, form: tuple[tuple[str, str], ...], key: str) -> bool:

@@ -1,11 +1,12 @@
 """Templates laid out in arrays, as the kernels want them."""
 
+from array import array
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from runwatch.arrays import Array, Bytes, Ints
+from runwatch.arrays import Array, Ints
 from runwatch.kernels import layout
 from runwatch.parse.moment import Layout
 from runwatch.parse.parts import Blanks, Fixed, Moment, Part, Same, Slot, Template
@@ -25,30 +26,36 @@ _TRAITS = (layout.STARTS, layout.FRAME, layout.GOES_ON, layout.SOURCE, layout.EM
 
 
 class Table:
-    """Rows in an array that grows by doubling."""
+    """Rows in an array that grows by doubling. `cells` are the same, all in one row: to look at a
+    few of them by an array takes ten times as long."""
 
-    def __init__(self, width: int, kind: type) -> None:
+    def __init__(self, width: int, kind: str) -> None:
         self.rows: Array = np.zeros((64, width), kind)
-        self.used = 0
+        self.cells = _cells(self.rows)
+        self.width, self.used = width, 0
 
-    def add(self, *cells: Any) -> int:
+    def add(self, *cells: float) -> int:
         """Append a row; its index."""
-        first = self._room(1)
-        self.rows[first] = cells
-        return first
+        return self.extend(array(self.cells.format, cells))
 
-    def extend(self, rows: Array) -> int:
-        """Append rows; the index of the first."""
-        first = self._room(len(rows))
-        self.rows[first : self.used] = rows
-        return first
-
-    def _room(self, count: int) -> int:
-        first = self.used
-        self.used += count
+    def extend(self, cells: Any) -> int:
+        """Append rows, whose cells lie in one row; the index of the first."""
+        first, begin = self.used, self.used * self.width
+        self.used += len(cells) // self.width
         while self.used > len(self.rows):
             self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
+            self.cells = _cells(self.rows)
+        self.cells[begin : begin + len(cells)] = cells
         return first
+
+    def again(self, first: int, behind: int) -> int:
+        """Append rows that are here already; the index of the first."""
+        return self.extend(self.cells[first * self.width : behind * self.width])
+
+
+def _cells(rows: Array) -> Any:
+    data: Any = rows.reshape(-1).data
+    return data.cast("B").cast(rows.dtype.char.replace("l", "q"))
 
 
 class Addresses:
@@ -71,8 +78,14 @@ class Index:
     """An open hash table from a key to the first of a ring of templates."""
 
     def __init__(self) -> None:
-        self.rows = np.zeros((1024, 2), np.int64)
         self._first: dict[int, int] = {}
+        self._widen(1024)
+
+    def _widen(self, places: int) -> None:
+        self.rows = np.zeros((places, 2), np.int64)
+        self._cells = _cells(self.rows)
+        for key, first in self._first.items():
+            self._put(key, first)
 
     def __getitem__(self, key: int) -> int | None:
         return self._first.get(key)
@@ -80,9 +93,7 @@ class Index:
     def __setitem__(self, key: int, template: int) -> None:
         self._first[key] = template
         if 2 * len(self._first) > len(self.rows):
-            self.rows = np.zeros((2 * len(self.rows), 2), np.int64)
-            for other, first in self._first.items():
-                self._put(other, first)
+            self._widen(2 * len(self.rows))
         else:
             self._put(key, template)
 
@@ -92,10 +103,10 @@ class Index:
         return len(self.rows) - 1
 
     def _put(self, key: int, template: int) -> None:
-        at = (key >> 7) & self.mask
-        while self.rows[at, 0] not in (0, key):
-            at = (at + 1) & self.mask
-        self.rows[at] = key, template
+        cells, at, last = self._cells, 2 * (key >> 7 & self.mask), len(self._cells)
+        while cells[at] not in (0, key):
+            at = (at + 2) % last
+        cells[at], cells[at + 1] = key, template
 
 
 class Program:
@@ -103,11 +114,11 @@ class Program:
 
     def __init__(self, *, timed: bool) -> None:
         self.timed = timed
-        self.templates = Table(layout.WIDTH, np.int64)
-        self.ops = Table(layout.OP_WIDTH, np.int64)
-        self.blocks = Table(2 * layout.RUN, np.uint8)
-        self.points = Table(layout.POINT_WIDTH, np.int64)
-        self.constants = Table(1, np.float64)
+        self.templates = Table(layout.WIDTH, "q")
+        self.ops = Table(layout.OP_WIDTH, "q")
+        self.blocks = Table(2 * layout.RUN, "B")
+        self.points = Table(layout.POINT_WIDTH, "q")
+        self.constants = Table(1, "d")
         self.forms, self.exact = Index(), Index()
         self.kinds: dict[str, int] = {"": 0}  # of records, by their first metric
         self.keys: dict[str, int] = {"": 0}  # of forms that must prove themselves
@@ -133,14 +144,27 @@ class Program:
             self.constants.add(value)
         row[layout.POINTS_END] = self.points.used
         self._meaning(template, row)
-        first = index[key]
-        number = row[layout.SIBLING] = self.templates.used
+        return self._enter(self.templates.add(*row), index, key)
+
+    def add_alike(self, number: int, line: bytes, key: int) -> int:
+        """Lay another line out as it is, which says what such a template of one line does."""
+        templates, ops, width = self.templates, self.ops, layout.WIDTH
+        another = templates.again(number, number + 1)
+        row = templates.cells[another * width : self.templates.used * width]
+        first = ops.again(row[layout.OPS], row[layout.OPS_END])
+        row[layout.OPS], row[layout.OPS_END] = first, ops.used
+        text = first * layout.OP_WIDTH + 1  # of its first operation
+        ops.cells[text], ops.cells[text + 1] = self._text(line, bytes(len(line)))
+        return self._enter(another, self.exact, key)
+
+    def _enter(self, number: int, index: Index, key: int) -> int:
+        """Put a template under its key, into the ring of those that are there."""
+        first, siblings = index[key], self.templates.cells[layout.SIBLING :: layout.WIDTH]
         if first is None:
-            index[key] = number
+            index[key] = siblings[number] = number
         else:
-            row[layout.SIBLING] = int(self.templates.rows[first, layout.SIBLING])
-            self.templates.rows[first, layout.SIBLING] = number
-        return self.templates.add(*row)
+            siblings[number], siblings[first] = siblings[first], number
+        return number
 
     def number(self, table: dict[Any, int], word: Any) -> int:
         """The number of a kind, key or head, a new one where it is not known."""
@@ -228,15 +252,15 @@ def _traits(said: Outcome) -> int:
     return sum(bit for bit, holds in zip(_TRAITS, said.traits[0], strict=True) if holds)
 
 
-def _blocks(text: bytes, free: bytes) -> Bytes:
+def _blocks(text: bytes, free: bytes) -> bytes:
     """Text as blocks: the least that each byte may be, and how far above. Behind the text anything
     may stand."""
     if 1 in free:
         text = bytes(48 if any_digit else byte for byte, any_digit in zip(text, free, strict=True))
+        free = free.translate(_ROOMS)
     size = -(-len(text) // layout.RUN) * layout.RUN
-    least, room = text.ljust(size, b"\0"), free.translate(_ROOMS).ljust(size, b"\xff")
-    laid = b"".join(
-        least[at : at + layout.RUN] + room[at : at + layout.RUN]
-        for at in range(0, size, layout.RUN)
-    )
-    return np.frombuffer(laid, np.uint8).reshape(-1, 2 * layout.RUN)
+    least, room = text.ljust(size, b"\0"), free.ljust(size, b"\xff")
+    return b"".join(
+        part for at in range(0, size, layout.RUN)
+        for part in (least[at : at + layout.RUN], room[at : at + layout.RUN])
+    )  # fmt: skip

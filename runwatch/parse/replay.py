@@ -39,6 +39,7 @@ class Replay:
         self._scratch = np.zeros(2 * layout.MAX_SLOTS)
         self._tallies: Floats | None = None
         self._line = 0  # that the next text belongs to
+        self._points = 0  # of templates, when the kernels were told last
         room = _ROOM if timed else 0
         self._out = np.empty((room, layout.OUT_WIDTH), np.int64)
         self._out_values = np.empty((room, layout.OUT_VALUES_WIDTH))
@@ -109,10 +110,12 @@ class Replay:
         self._line = line + stage.lines
 
     def _learned(self, stage: Stage) -> None:
-        """Tell the kernels of a new template."""
-        self._rows.widen()
+        """Tell the kernels of a new template; one without points changes no table of writers."""
         stage.aim(self._program)
-        self._rows.moved = True
+        if self._program.points.used != self._points:
+            self._points = self._program.points.used
+            self._rows.widen()
+            self._rows.moved = True
 
     def _follow(self, stage: Stage, i: int, count: int, line: int) -> tuple[int, int]:
         """Run the kernel until it meets a text that it does not know; its index and why."""

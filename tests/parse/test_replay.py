@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runwatch.arrow import record_batch
 from runwatch.chunk import Chunk, Stream
 from runwatch.kernels import native
-from runwatch.parse import Parser, crew, gate
+from runwatch.parse import Parser, crew, gate, learner
 from runwatch.tally import Tally
 from tests.parse.reading import MIXED, RUN, points, rows
 
@@ -232,14 +232,19 @@ def test_a_line_that_comes_again_is_read_once() -> None:
     assert len(read_by_code(data)[1]) < 202
 
 
-def test_of_lines_that_never_come_again_none_is_laid_out() -> None:
-    """That would cost half as much as to read them."""
-    parser = Parser(replay=True)
+def test_lines_that_never_come_again_leave_room_for_those_that_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is laid out as soon as it is read, which costs a tenth of that, but not all of them."""
+    monkeypatch.setattr(learner, "_MOST_AT_ONCE", (1000, 1 << 20))
     letters = str.maketrans("0123456789", "abcdfghijk")
-    text = "".join(f"word {n} and no more\n".translate(letters) for n in range(2000))
-    parser.feed(Chunk(RUN, text.encode(), 0))
+    once = "".join(f"word {n} and no more\n".translate(letters) for n in range(1500))
+    twice = 3 * "".join(f"again {n} and more\n".translate(letters) for n in range(200))
+    parser = Parser(replay=True)
+    parser.feed(Chunk(RUN, (once + twice).encode(), 0))
     assert parser._replay is not None
-    assert parser._replay._program.templates.used < 100
+    assert 1200 <= parser._replay._program.templates.used < 1300
+    assert len(read_by_code((once + twice).encode())[1]) < 1500 + 202
 
 
 def test_measurements_between_brackets_are_replayed() -> None:
