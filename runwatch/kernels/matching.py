@@ -10,7 +10,6 @@ from runwatch.kernels.decimal import digit_count, digit_value, number_at
 from runwatch.kernels.layout import (
     BEYOND,
     BLANKS,
-    EPOCH,
     FORM_COUNTED,
     FORM_WEIGHTS,
     GIVEN,
@@ -43,6 +42,7 @@ from runwatch.kernels.layout import (
     STAGED_WIDTH,
     STAMP,
     TIMES,
+    UNIX,
     UNTIL,
     VALUES,
     WHOLE,
@@ -138,12 +138,12 @@ def fitted(at, row, ops, blocks, values):
         at = behind
         kind = whole_at(op)
         if kind >= NUMBER:  # the one call of `number_at`, so that it is laid out in place
-            begin = at if kind != EPOCH else at - whole_at(op + 40)
+            begin = at if kind != UNIX else at - whole_at(op + 40)
             place = values + 8 * whole_at(op + 24)
             behind = number_at(begin, place)
             if behind == 0:
                 return np.int64(0)
-            if kind == EPOCH:
+            if kind == UNIX:
                 moment = unix_moment(double_at(place)) - whole_at(op + 32)
                 if behind != at or moment < 0 or moment >= BEYOND:
                     return np.int64(0)

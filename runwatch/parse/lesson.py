@@ -13,6 +13,7 @@ from runwatch.parse import numeral
 from runwatch.parse.dating import dating
 from runwatch.parse.parts import Part
 from runwatch.parse.probe import Probe
+from runwatch.parse.structured import TIME_KEYS
 from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
 
@@ -24,8 +25,8 @@ _NO_RANK = 7  # digits of a number that is too large for a rank
 _FEWEST, _OTHER = b"7", b"6"
 _PADDING = 2  # blanks in front of a number that may be padding
 _TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
-_WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"00417")
-_WIDER = b"520963"  # than any rank is that a kernel takes
+_UNDER_TIME = compiled(rb"""["'](?:%s)["']\s*:\s*\Z""" % "|".join(TIME_KEYS).encode())
+_SIGHT = 32  # bytes in front of a number, where such a key stands
 
 Roles = list[bool]
 Match = re.Match[bytes]
@@ -76,7 +77,7 @@ class Lesson:
         others = [self._other(m, i) for i, m in enumerate(numbers)]
         safe = [self._free[m.start()] for m in numbers]
         wider = [
-            numeral.wider(m.group(), i) if ok else others[i]
+            self._wider(m, i) if ok else others[i]
             for i, (m, ok) in enumerate(zip(numbers, safe, strict=True))
         ]
         if (found := self._told_apart(numbers, wider)) is None:
@@ -94,6 +95,9 @@ class Lesson:
         if told and not numeral.alike(m, told[0]):
             return told[0]
         return numeral.other(m.group(), index)
+
+    def _wider(self, m: Match, index: int = 0) -> bytes:
+        return numeral.wider(m.group(), index, small=self.is_under_time(m))
 
     def _told_apart(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
         if any(map(numeral.alike, numbers, texts)):
@@ -115,7 +119,7 @@ class Lesson:
         other = numeral.other(text)
         if numeral.alike(m, other) or (roles := self._role(m, other)) is None:
             return None, False
-        return roles, self._free[m.start()] and self._role(m, numeral.wider(text)) == roles
+        return roles, self._free[m.start()] and self._role(m, self._wider(m)) == roles
 
     def _role(self, m: Match, text: bytes) -> Roles | None:
         found = self._roles_of([m], [text])
@@ -172,7 +176,8 @@ class Lesson:
         for text, (first, *others) in alike.items():
             roles = self._roles_of_all((first, *others), numeral.other(text)) if others else None
             if roles is None or not any(roles) or not all(
-                self._roles_of_all((first, *others), width) == roles for width in _widths(roles)
+                self._roles_of_all((first, *others), width) == roles
+                for width in numeral.widths(rank=not any(roles[:-1]))
             ):  # fmt: skip
                 continue
             known[first.start()] = roles, False
@@ -256,7 +261,8 @@ class Lesson:
         """Whether numbers of all widths go where these do; several are changed at once, all to the
         same width and each to another one, as a date is one in some widths only."""
         roles = [known[m.start()][0] or [] for m in numbers]
-        widths = _widths(list(map(any, zip(*roles, strict=True))))
+        together = list(map(any, zip(*roles, strict=True)))
+        widths = numeral.widths(rank=not any(together[:-1]))
         count = range(len(numbers))
         return all(
             self._go_there(numbers, [widths[(k + i * apart) % len(widths)] for i in count], roles)
@@ -268,6 +274,10 @@ class Lesson:
         """Whether a number stands before the message, where one with a fraction, a sign or an
         exponent is something else."""
         return m.end() <= self._front
+
+    def is_under_time(self, m: Match) -> bool:
+        """Whether a number stands under the name of a time, where a large one is none."""
+        return _UNDER_TIME.search(self.line, max(0, m.start() - _SIGHT), m.start()) is not None
 
     def _is_padded(self, m: Match) -> bool:
         return self.line[: m.start()].endswith(b" " * _PADDING)
@@ -282,11 +292,6 @@ class Lesson:
         return not numbers or all(
             (seen := self.look(change)) is not None and seen.same(self.base) for change in changes
         )
-
-
-def _widths(roles: Roles) -> tuple[bytes, ...]:
-    """Numbers of all widths that may stand where one with these roles does."""
-    return _WIDTHS if not any(roles[:-1]) else (*_WIDTHS, _WIDER)
 
 
 def _is(output: float | None, value: float) -> bool:

@@ -7,6 +7,10 @@ from runwatch.pattern import compiled
 Match = re.Match[bytes]
 NUMBER = rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 
+_WIDTHS = (b"6", b"35", b"742", b"9183", b"60174", b"00417")
+_WIDER = b"520963"  # than any rank is that a kernel takes
+_SMALL = 8  # digits of which a time in Unix seconds has at least two more
+
 # Behind such a number another value might make another thing of it: a clock, a date, a thousand.
 _UNSAFE = compiled(
     rb"[,:]\d|\.|[eE]|(?:h|m(?:in)?) ?\d| days?\b|[-/]\d+[-/]\d|(?:/\d+)? \d\d:\d\d:\d"
@@ -51,10 +55,17 @@ def other(text: bytes, index: int = 0) -> bytes:
     return bytes(out)
 
 
-def wider(text: bytes, index: int = 0) -> bytes:
+def wider(text: bytes, index: int = 0, *, small: bool = False) -> bytes:
     """Another number with a digit more, a whole one in the place of a fraction, as it might mean a
-    rank or a process where a fraction does not."""
+    rank or a process where a fraction does not. A `small` one is no time in Unix seconds."""
     another = other(text, index // 9).replace(b".", b"")
+    if small and len(another) > _SMALL:
+        another = bytes(byte for byte in another if 48 <= byte <= 57)[:_SMALL]
     first = re.search(rb"\d", another)
     assert first is not None
     return another[: first.start()] + b"%d" % (9 - index % 9) + another[first.start() :]
+
+
+def widths(*, rank: bool) -> tuple[bytes, ...]:
+    """Numbers of all widths that a whole number may have, or a rank."""
+    return _WIDTHS if rank else (*_WIDTHS, _WIDER)

@@ -239,7 +239,7 @@ class Program:
             place = moment << 8 | len(part.text)
             self.ops.add(layout.STAMP, *text, part.layout.code, part.offset, place)
         elif isinstance(part, Moment):
-            self.ops.add(layout.EPOCH, *text, moment, part.offset, len(part.text))
+            self.ops.add(layout.UNIX, *text, moment, part.offset, len(part.text))
         else:
             kind = layout.BLANKS if isinstance(part, Blanks) else layout.UNTIL
             self.ops.add(kind, *text, 0, 0, 0)

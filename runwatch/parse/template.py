@@ -24,7 +24,6 @@ from runwatch.parse.parts import (
     up_to,
 )
 from runwatch.parse.probe import Probe
-from runwatch.parse.structured import TIME_KEYS
 from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
 
@@ -32,8 +31,6 @@ _TOKENS = compiled(rb"(" + STAMP + rb")|(?<![\w.@#])(" + numeral.NUMBER + rb")|(
 _BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
 _WHOLE = 7  # digits that a kernel reads at once
-_UNDER_TIME = compiled(rb"""["'](?:%s)["']\s*:\s*\Z""" % "|".join(TIME_KEYS).encode())
-_SIGHT = 32  # bytes in front of a number, where such a key stands
 
 
 def learn(line: bytes, probe: Probe, before: Context) -> Template | None:
@@ -107,9 +104,7 @@ def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
         else:
             roles, free = known[m.start()]
             part = _number(m, roles, free, slots, prefixed=lesson.is_in_prefix(m))
-            if isinstance(part, Slot) and _UNDER_TIME.search(
-                line, max(0, m.start() - _SIGHT), m.start()
-            ):
+            if isinstance(part, Slot) and lesson.is_under_time(m):
                 part = replace(part, small=True)
             first = twins.get(m.start())
             if roles is not None and not any(roles) and not (idle or lesson.is_idle(m, free)):

@@ -247,6 +247,20 @@ def test_lines_that_never_come_again_leave_room_for_those_that_do(
     assert len(read_by_code((once + twice).encode())[1]) < 1500 + 202
 
 
+def test_how_long_a_step_took_is_replayed_under_the_name_of_a_time() -> None:
+    """Only a number as large as a date's is another thing there."""
+    form = b'{"time": 0.%03d, "loss": 2.%03d, "step": %d}\n'
+    data = b"".join(form % (i, i, i) for i in range(1, 99))
+    assert len(read_by_code(data)[1]) < 10
+    tallied = Parser(replay=True, tally=(tally := Tally()))
+    read: list[int] = []
+    slow = tallied.read_line
+    tallied.read_line = lambda *line: (read.append(line[1]), slow(*line))[1]  # type: ignore[method-assign,misc]
+    tallied.feed(Chunk(RUN, data, 0))
+    assert len(read) < 10
+    assert [metric.count for metric in tally.metrics()] == [98, 98]
+
+
 def test_measurements_between_brackets_are_replayed() -> None:
     """A process has no point."""
     data = b"".join(b"Epoch[%d] Batch[100] Loss[2.%03d]\n" % (i, i) for i in range(900))
