@@ -17,6 +17,7 @@ from runwatch.kernels.context import (
 )
 from runwatch.kernels.layout import (
     ASKED,
+    ASKS,
     CLEAR,
     CONTINUES,
     COUNTS,
@@ -29,6 +30,7 @@ from runwatch.kernels.layout import (
     F_BLANK,
     F_CONSTANTS,
     F_EXAMPLES,
+    F_FORM,
     F_GATED,
     F_GATES,
     F_KEYS,
@@ -43,7 +45,6 @@ from runwatch.kernels.layout import (
     F_OWN,
     F_PLACES,
     F_POINTS,
-    F_RANK,
     F_REACHED,
     F_ROOM,
     F_SCRATCH,
@@ -51,6 +52,7 @@ from runwatch.kernels.layout import (
     F_TALLIES,
     F_UNCLEAR,
     F_VALUE,
+    F_WHO,
     F_WHY,
     F_WRITERS,
     FULL,
@@ -64,6 +66,7 @@ from runwatch.kernels.layout import (
     MANY,
     MAX_BESIDES,
     NEAR,
+    NEW,
     NEW_HEAD,
     NEWCOMER,
     NONE,
@@ -91,16 +94,17 @@ from runwatch.kernels.layout import (
     TALLY_WIDTH,
     TIME,
     TRAITS,
+    UNKNOWN,
     UNSEEN,
     UNSETTLED,
     VALUES,
-    WAITS,
     WIDTH,
 )
 from runwatch.kernels.matching import fitted, known, known_as_it_is
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
-from runwatch.kernels.place import all_count, comes_again, is_beside, moved, note_change, said
+from runwatch.kernels.place import all_count, is_beside, moved, note_change, said
 from runwatch.kernels.points import count, put_point, value_of
+from runwatch.kernels.waiting import has_room, note_fate, weighed
 
 
 def follow(first, last, given, matched):
@@ -108,7 +112,8 @@ def follow(first, last, given, matched):
 
     `given` is the address of a row of `F_…` cells, `matched` that of the `M_…` cells that `match`
     had. `F_ROOM` is how many points may be written out; 0 writes none and counts them in the
-    tallies instead. `F_WHY` says why it stopped, `F_RANK` whose first text that was at.
+    tallies instead. `F_WHY` says why it stopped, `F_WHO` at whose text, where that matters: the
+    rank of a NEWCOMER, the row of one who ASKS what became of a form, `F_FORM`.
     """
     templates, ops = whole_at(matched + 8 * M_TEMPLATES), whole_at(matched + 8 * M_OPS)
     blocks, staged = whole_at(matched + 8 * M_BLOCKS), whole_at(matched + 8 * M_STAGED)
@@ -196,7 +201,7 @@ def follow(first, last, given, matched):
             break
         if w == blank:
             why = np.int64(NEWCOMER)
-            put_whole(given + 8 * F_RANK, np.int64(said(row, RANK, values)))
+            put_whole(given + 8 * F_WHO, np.int64(said(row, RANK, values)))
             break
         why = np.int64(UNSETTLED)
         place, seen_by = places + 8 * P_WIDTH * w, places + 8 * P_WIDTH * sees
@@ -232,11 +237,20 @@ def follow(first, last, given, matched):
                                 break
                         elif examples:
                             break
-                        elif fate == WAITS:
-                            if not comes_again(row, values, place, gate, points, constants):
-                                break
-                        elif fate != REFUSED:
+                        elif fate == UNKNOWN:
+                            why = np.int64(ASKS)
+                            put_whole(given + 8 * F_WHO, w)
+                            put_whole(given + 8 * F_FORM, whole_at(row + 8 * KEY))
                             break
+                        elif fate != REFUSED:
+                            fate = np.float64(
+                                weighed(row, values, place, gate, points, constants, room > 0)
+                            )
+                            if fate == UNKNOWN:
+                                break
+                            if fate >= NEW and not has_room(given, row):
+                                why = np.int64(FULL)
+                                break
             if whole_at(row + 8 * PLACED):
                 if room and w >= marked:
                     break
@@ -264,6 +278,11 @@ def follow(first, last, given, matched):
                 put_double(gate + 16, epoch)
             elif fate != PROVEN:
                 unclear += evidence != NONE
+                if fate >= NEW:
+                    note_fate(
+                        given, fate, t, row, w, line, values, place, gate, points, constants, step,
+                        epoch,
+                    )  # fmt: skip
                 end = begin
             for p in range(begin, end):
                 point = points + 8 * POINT_WIDTH * p

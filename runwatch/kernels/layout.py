@@ -42,9 +42,11 @@ NO_BAR, COUNTING, ASIDE, NESTED = range(4)
  P_BEGAN, P_CHANGED, P_WIDTH) = range(14)  # fmt: skip
 CODE_LIMIT, IN_CODE = 12.0, 5.0  # as in `silence.Quiet`
 # What became of a form that must prove itself; its cells are (fate, step, epoch, digest of values),
-# the last for a form that WAITS only: it came there with those values.
-UNKNOWN, PROVEN, REFUSED, SHOWN, SHOWN_NOW, WAITS = range(6)
+# the last for a form that WAITS only: it came there with those values. A NEW one never came, of an
+# UNKNOWN one only its writer's gate can tell.
+UNKNOWN, PROVEN, REFUSED, SHOWN, SHOWN_NOW, WAITS, NEW, REFUSED_NOW = range(8)
 GATE_WIDTH = 4
+EVENT_WIDTH = 5  # writer, template, line, time, where its values begin, -1 where it is refused
 DIGEST = 0x9E3779B97F4A7C15  # odd; what a digest of values is multiplied by for each
 
 # What `match` is given: addresses of tables, then numbers, then what it counts.
@@ -52,13 +54,15 @@ DIGEST = 0x9E3779B97F4A7C15  # odd; what a digest of values is multiplied by for
  M_EXACT_MASK, M_ROOM, M_END, M_LAST, M_COUNT, M_LINES, M_WIDTH) = range(16)  # fmt: skip
 # What `follow` is given besides.
 (F_POINTS, F_CONSTANTS, F_WRITERS, F_PLACES, F_MARKS, F_GATES, F_REACHED, F_CHANGED, F_BESIDE,
- F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_ROOM, F_KINDS, F_KEYS, F_OWN, F_NOTES, F_EXAMPLES,
- F_LINE, F_SPEAKER, F_METRIC_LINE, F_VALUE, F_MADE, F_METRIC_LINES, F_UNCLEAR, F_CHANGES,
- F_BESIDES, F_MARKED, F_GATED, F_WHY, F_BLANK, F_RANK, F_WIDTH) = range(34)  # fmt: skip
+ F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_EVENT, F_EVENT_VALUES, F_ROOM, F_KINDS, F_KEYS, F_OWN,
+ F_NOTES, F_EXAMPLES, F_LINE, F_SPEAKER, F_METRIC_LINE, F_VALUE, F_MADE, F_METRIC_LINES, F_UNCLEAR,
+ F_CHANGES, F_BESIDES, F_EVENTS, F_EVENT_VALUE, F_MARKED, F_GATED, F_WHY, F_BLANK, F_WHO, F_FORM,
+ F_WIDTH) = range(39)  # fmt: skip
 
 # Why `follow` stopped: at the end, at a text that no template fits in its context, at one whose
-# meaning is not settled yet, for lack of room, at the first text of a rank.
-DONE, STRANGE, UNSETTLED, FULL, NEWCOMER = range(5)
+# meaning is not settled yet, for lack of room, at the first text of a rank, at a form of which only
+# a gate can tell.
+DONE, STRANGE, UNSETTLED, FULL, NEWCOMER, ASKS = range(6)
 OTHER_HEAD = 1 << 40  # a table header that no template knows
 
 STAGED_WIDTH = 4  # template or -1, address, address behind, number of line ends before it
@@ -68,6 +72,7 @@ MAX_SLOTS = 256  # values of a line
 MAX_FILLING = 300  # bytes of a bar
 MAX_RANK = 65536
 MAX_BESIDES = 1024
+MAX_EVENTS, MAX_EVENT_VALUES = 1024, 8192
 PAD = 64  # bytes behind the last text that may be read
 LONGEST = 16384  # bytes of a line that has a template
 

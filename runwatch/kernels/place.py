@@ -6,7 +6,6 @@ from runwatch.kernels.layout import (
     ASIDE,
     BAR,
     CLEAR,
-    DIGEST,
     EPOCH,
     EVIDENCE,
     F_CHANGED,
@@ -34,8 +33,6 @@ from runwatch.kernels.layout import (
 )
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
 from runwatch.kernels.points import value_of
-
-_DIGEST = np.uint64(DIGEST)
 
 
 def said(row, column, values):
@@ -118,29 +115,6 @@ def is_beside(row, values, place):
     step, last = np.trunc(said(row, STEP, values)), double_at(place + 8 * P_STEP)
     onward = step == step and (last != last or step >= last)
     return near == 2 and onward and whole_at(row + 8 * LONG) != 0
-
-
-def comes_again(row, values, place, gate, points, constants):
-    """Whether a form that waits for its proof comes where it came last, with the same values, which
-    proves nothing. Where nothing but the clock says where that is, it may be a proof."""
-    step, epoch = np.trunc(said(row, STEP, values)), said(row, EPOCH, values)
-    if step != step:
-        step = double_at(place + 8 * P_STEP)
-    if epoch != epoch:
-        epoch = double_at(place + 8 * P_EPOCH)
-    if whole_at(row + 8 * EVIDENCE) == KNOWN and step != step and epoch != epoch:
-        return False
-    digest = np.uint64(0)
-    for p in range(whole_at(row + 8 * POINTS), whole_at(row + 8 * POINTS_END)):
-        slot = whole_at(points + 8 * POINT_WIDTH * p)
-        value = whole_at(values + 8 * slot) if slot >= 0 else whole_at(constants + 8 * p)
-        digest = (digest ^ np.uint64(value)) * _DIGEST
-    last_step, last_epoch = double_at(gate + 8), double_at(gate + 16)
-    return (
-        (step == last_step or (step != step and last_step != last_step))
-        and (epoch == last_epoch or (epoch != epoch and last_epoch != last_epoch))
-        and np.int64(digest) == whole_at(gate + 24)
-    )
 
 
 def note_change(place, w, given):

@@ -14,6 +14,7 @@ from runwatch.parse.record import Point, Record
 _MAX_HELD = 2048
 _MAX_POINTS = 1024  # of a record that is held
 _MAX_KNOWN = 4096  # forms of one writer whose fate is remembered, of each kind
+_SPARE = 1024  # more than the forms that are replayed
 _CONSTANT = 3  # times that an unchanging number must come before it counts
 
 
@@ -74,8 +75,7 @@ class Gate:
         changed = last.values != row.values
         if (last.step, last.epoch) == (row.step, row.epoch) and not (known and _later(last, row)):
             if changed:
-                del self._held[key]
-                _remember(self._refused, key, None)
+                self.refuse(key)
             return []
         held.append(row)
         if not changed and len(held) < _CONSTANT:
@@ -93,6 +93,17 @@ class Gate:
     def crowded(self) -> bool:
         """Whether a form that is held may go."""
         return len(self._held) >= _MAX_HELD
+
+    @property
+    def roomy(self) -> bool:
+        """Whether so many more may be held, or refused, that none goes before somebody looks."""
+        known = max(len(self._refused), len(self._proven), len(self._shown))
+        return len(self._held) + _SPARE < _MAX_HELD and known + _SPARE < _MAX_KNOWN
+
+    def is_new(self, key: str) -> bool:
+        """Whether a form never came, as far as is remembered, and nothing goes for it."""
+        fates = (self._proven, self._refused, self._shown, self._held)
+        return self.roomy and not any(key in known for known in fates)
 
     def fate(self, key: str) -> str:
         """What became of a form: proven, refused, shown, held, or nothing yet."""
@@ -116,6 +127,15 @@ class Gate:
     def show(self, key: str, step: int | None, epoch: float | None) -> None:
         """Take note that a form was shown by its neighbours."""
         _remember(self._shown, key, (step, epoch))
+
+    def hold(self, key: str, row: Row) -> None:
+        """Take note that a form came that never did before; there is room."""
+        self._held[key] = [row]
+
+    def refuse(self, key: str) -> None:
+        """Take note that a form that is held is none."""
+        del self._held[key]
+        _remember(self._refused, key, None)
 
     def state(self) -> dict[str, Any]:
         """Plain values to go on from."""

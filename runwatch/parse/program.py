@@ -123,6 +123,7 @@ class Program:
         self.kinds: dict[str, int] = {"": 0}  # of records, by their first metric
         self.keys: dict[str, int] = {"": 0}  # of forms that must prove themselves
         self.heads: dict[Head, int] = {NO_HEAD: 0}  # of tables
+        self.waiting: dict[int, Outcome] = {}  # of templates that must prove themselves
 
     def add(
         self, template: Template, index: Index, key: int,
@@ -144,6 +145,8 @@ class Program:
             self.constants.add(value)
         row[layout.POINTS_END] = self.points.used
         self._meaning(template, row)
+        if said.key:
+            self.waiting[self.templates.used] = said
         return self._enter(self.templates.add(*row), index, key)
 
     def add_alike(self, number: int, line: bytes, key: int) -> int:

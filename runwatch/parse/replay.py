@@ -50,7 +50,7 @@ class Replay:
         """Read whole lines, the first of them with this number; the number behind the last. What
         is coming may be looked at meanwhile."""
         self._rows.enter(stream)
-        self._rows.load_touched(())
+        self._rows.load_touched()
         self._line = first
         pad = bytes(layout.PAD)
         for span, beyond in ((spans.begun + pad, len(pad)), (spans.body, 0),
@@ -88,8 +88,10 @@ class Replay:
                 if why == layout.FULL:
                     self._carry()
                 elif why == layout.NEWCOMER:
-                    self._rows.welcome(int(self._given[layout.F_RANK]))
-                if why in (layout.DONE, layout.FULL, layout.NEWCOMER):
+                    self._rows.welcome(int(self._given[layout.F_WHO]))
+                elif why == layout.ASKS and not self._tells():
+                    why = layout.UNSETTLED
+                if why not in (layout.STRANGE, layout.UNSETTLED):
                     continue
             t, start, end, lines = stage.texts[i].tolist()
             raw = data[start - base : end - base].tobytes()
@@ -141,7 +143,7 @@ class Replay:
             program.points.rows, program.constants.rows, rows.of_rank, rows.places, rows.marks,
             rows.gates, rows.reached, rows.changed, rows.besides,
             self._scratch if tally is None else tally.rows, self._out, self._out_values,
-            self._scratch,
+            self._scratch, rows.events, rows.event_values,
         )  # fmt: skip
         given[layout.F_ROOM] = len(self._out)
         given[layout.F_KINDS], given[layout.F_KEYS] = rows.marks.shape[1], rows.gates.shape[1]
@@ -163,8 +165,22 @@ class Replay:
         if speaker >= 0:
             self._host.writers.heard(name, rows.ranks[speaker])
 
-    def _carry(self) -> None:
-        """Take note of the places that the kernel changed, before anybody looks at them."""
+    def _tells(self) -> bool:
+        """Ask the gate that the kernel stopped at; whether the kernel can go on."""
         given = self._given
+        self._hold()
+        return self._rows.look(int(given[layout.F_WHO]), int(given[layout.F_FORM]))
+
+    def _carry(self) -> None:
+        """Take note of the places and the forms that the kernel changed, before anybody looks at
+        them."""
+        given = self._given
+        self._hold()
         self._rows.store(int(given[layout.F_CHANGES]), int(given[layout.F_BESIDES]))
         given[layout.F_CHANGES] = given[layout.F_BESIDES] = 0
+
+    def _hold(self) -> None:
+        given = self._given
+        if events := int(given[layout.F_EVENTS]):
+            self._rows.hold(events, int(given[layout.F_EVENT_VALUE]))
+            given[layout.F_EVENTS] = given[layout.F_EVENT_VALUE] = 0

@@ -10,8 +10,9 @@ import numpy as np
 from runwatch.arrays import Array
 from runwatch.chunk import Stream
 from runwatch.kernels import layout
-from runwatch.parse.gate import Gate
+from runwatch.parse.gate import Gate, Row
 from runwatch.parse.program import Program
+from runwatch.parse.record import Point
 from runwatch.parse.writer import Writer
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _FATES = {
     "": layout.UNKNOWN, "proven": layout.PROVEN, "refused": layout.REFUSED, "shown": layout.SHOWN,
-    "held": layout.WAITS,
+    "held": layout.WAITS, "new": layout.NEW,
 }  # fmt: skip
 
 
@@ -38,6 +39,7 @@ class Rows:
         self.stream = Stream("\0")
         self.ranks: list[int | None] = []
         self._rows: dict[int | None, int] = {}
+        self._looked: dict[int, int] = {}  # how many gates, for each form that was asked for
         self._kinds = 0  # of records when the writers were loaded last
         self.moved = True  # the arrays may lie elsewhere than the kernel was told
         self.places = np.full((8, layout.P_WIDTH), np.nan)
@@ -49,6 +51,8 @@ class Rows:
         self._told = np.full((8, 2), np.nan)  # what their writers know of the totals
         self.of_rank = np.full(layout.MAX_RANK, -1, np.int64)
         self.besides = np.zeros((layout.MAX_BESIDES, 2), np.int64)
+        self.events = np.zeros((layout.MAX_EVENTS, layout.EVENT_WIDTH), np.int64)
+        self.event_values = np.zeros(layout.MAX_EVENT_VALUES)
 
     @property
     def own(self) -> int:
@@ -73,7 +77,7 @@ class Rows:
         for rank in self.ranks:
             if rank is not None and rank < layout.MAX_RANK:
                 self.of_rank[rank] = -1
-        self.stream, self.ranks, self._rows = stream, [], {}
+        self.stream, self.ranks, self._rows, self._looked = stream, [], {}, {}
         self._host.writers.of(stream.name, stream.rank)
         for rank in self._host.writers.ranks(stream.name):
             self.load(rank)
@@ -93,12 +97,15 @@ class Rows:
             for rank in self.ranks:
                 self.load(rank)
 
-    def load_touched(self, keys: Iterable[str]) -> None:
-        """Take over the writers that were read; of their gates the given keys may have changed."""
+    def load_touched(self, keys: Iterable[str] | None = None) -> None:
+        """Take over the writers that were read; of their gates the given keys may have changed, or
+        whatever was there."""
         for name, rank in self._host.writers.touched():
             if name == self.stream.name:
                 self.load(rank)
-                for key in keys:
+                if keys is None and self._rows[rank] < len(self.gates):
+                    self.gates[self._rows[rank]] = layout.UNKNOWN
+                for key in keys or ():
                     if (number := self._program.keys.get(key)) is not None:
                         self._load_gate(self._rows[rank], number, key)
 
@@ -130,8 +137,10 @@ class Rows:
         if w < len(self.gates):
             if writer.gate.full:
                 self.gates[w] = 0
-            elif writer.gate.crowded:
-                self.gates[w, self.gates[w, :, 0] == layout.WAITS] = 0
+            elif not writer.gate.roomy:
+                self.gates[w, self.gates[w, :, 0] == layout.NEW] = 0
+                if writer.gate.crowded:
+                    self.gates[w, self.gates[w, :, 0] == layout.WAITS] = 0
         if w >= len(self.marks) or not self._program.timed:
             return
         self.marks[w] = np.nan
@@ -140,11 +149,25 @@ class Rows:
             if kind is not None:
                 self.marks[w, kind] = mark
 
+    def look(self, w: int, number: int) -> bool:
+        """Ask a gate for what became of a form; whether it tells. The oftener one is asked for, the
+        more of the others are, too: what one rank prints all may."""
+        key = list(self._program.keys)[number]
+        self._load_gate(w, number, key)
+        first = self._looked.get(number, 0)
+        last = self._looked[number] = min(2 * first + _FEW, len(self.ranks), len(self.gates))
+        asked = first + np.flatnonzero(self.gates[first:last, number, 0] == layout.UNKNOWN)
+        new = [other for other in asked.tolist() if self._gate(other).is_new(key)]
+        self.gates[new, number, 0] = layout.NEW
+        return bool(self.gates[w, number, 0] != layout.UNKNOWN)
+
     def _load_gate(self, w: int, number: int, key: str) -> None:
         if w >= len(self.gates):
             return
         gate = self._gate(w)
         fate = "" if gate.full else gate.fate(key)
+        if not fate and gate.is_new(key):
+            fate = "new"
         step: int | None = None
         epoch: float | None = None
         digest = 0
@@ -159,6 +182,26 @@ class Rows:
             _FATES[fate], math.nan if step is None else step, math.nan if epoch is None else epoch
         )  # fmt: skip
         self.gates.view(np.int64)[w, number, 3] = digest
+
+    def hold(self, events: int, values: int) -> None:
+        """Take note of the forms that are held, or refused, from now on."""
+        told = self.event_values[:values].tolist()
+        for w, t, line, time, at in self.events[:events].tolist():
+            said, rank = self._program.waiting[t], self.ranks[w]
+            gate = self._gate(w)
+            if at < 0:
+                gate.refuse(said.key)
+                continue
+            step, epoch, segment = told[at : at + 3]
+            row = Row(
+                line, None if time < 0 else time, rank, _whole(step), _known(epoch), int(segment),
+                said.training,
+                tuple(
+                    Point(metric, told[i], unit)
+                    for i, (metric, unit) in enumerate(said.form, at + 3)
+                ),
+            )  # fmt: skip
+            gate.hold(said.key, row)
 
     def store(self, changes: int, besides: int) -> None:
         """Take note of the rows that changed: the progress that they tell is written down, and
@@ -213,7 +256,7 @@ class Rows:
         self._store(w, self._host.writers.of(self.stream.name, self.ranks[w]))
 
     def _gate(self, w: int) -> Gate:
-        return self._host.writers.of(self.stream.name, self.ranks[w]).gate
+        return self._host.writers.gate(self.stream.name, self.ranks[w])
 
     def _store(self, w: int, writer: Writer) -> None:
         """A row as the writer's place."""
@@ -258,9 +301,9 @@ class Rows:
 
 
 def _digest(values: list[float]) -> int:
-    """What `kernels/place.py` makes of the values of a row."""
+    """What `kernels/waiting.py` makes of the values of a row."""
     digest = 0
-    for bits in np.array(values).view(np.uint64).tolist():
+    for bits in (np.array(values) + 0.0).view(np.uint64).tolist():  # 0 for -0
         digest = (digest ^ bits) * layout.DIGEST % (1 << 64)
     return digest - (1 << 64) if digest >> 63 else digest
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from runwatch.parse.gate import Gate
 from runwatch.parse.place import Place
 from runwatch.parse.writer import Writer
 
@@ -30,6 +31,10 @@ class Writers:
         if writer is None:
             writer = writers[rank] = self._new()
         return writer
+
+    def gate(self, name: str, rank: int | None) -> Gate:
+        """The gate of a writer that there is; nobody is told, as no line changes its row."""
+        return self._streams[name][rank].gate
 
     def reading(self, name: str, rank: int | None) -> Writer:
         """A writer for a line that may change it."""

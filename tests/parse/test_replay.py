@@ -187,24 +187,79 @@ def test_another_chunk_than_was_expected_may_come(other: bytes) -> None:
 
 
 WAITING = st.sampled_from(
-    ["step=1 loss=2", "step=2 loss=1.5", "average score: 5", "average score: 6", "epoch 2",
-     "average score: nan", "step 2 average score: 5", "loss: 5", "accuracy 5", "accuracy 5",
-     "2024-02-29 10:00:00 accuracy 5", "2024-02-29 10:00:01 accuracy 5", "mean height: 5",
-     "mean depth: 5, mean weight: 7", "mean depth: nan, mean weight: 8", "[rank1]: mean width: 5",
-     "mean depth: 0.0, mean weight: 8", "mean depth: -0.0, mean weight: 8", "workers: 8"]
+    ["step={} loss=2", "epoch {}", "average score: {}", "step 2 average score: {}", "accuracy {}",
+     "2024-02-29 10:00:0{} average score: {}", "mean depth: {}, mean weight: 8", "workers: {}",
+     "loss scale {}", "2024-02-29 10:00:01 loss scale {}", "mean height: {}", "lr: {}"]
 )  # fmt: skip
+SMALL = st.sampled_from(["1", "1", "2", "3", "0", "0.0", "-0.0", "nan"])
+WHO = st.sampled_from(["", "[rank0]: ", *(f"[rank{rank}]: " for rank in range(6))])
 
 
-@given(st.lists(WAITING, max_size=8), st.lists(WAITING, max_size=60), st.integers(1, 4))
-@settings(max_examples=150)
+@st.composite
+def waiting(draw: st.DrawFn) -> list[str]:
+    """Lines of few forms by many ranks, and some others between."""
+    few = draw(st.lists(WAITING, min_size=1, max_size=3))
+    line = st.one_of(*4 * [st.sampled_from(few)], WAITING)
+    lines = draw(st.lists(st.tuples(WHO, line, SMALL), max_size=60))
+    learned = [f"[rank{i}]: {form.format(i, i)}" for i in range(3) for form in few]
+    return [*learned, *(who + form.format(n, n) for who, form, n in lines)]
+
+
+@given(
+    waiting(),
+    st.sampled_from([(1, 4096), (2, 4096), (4, 4096), (28, 4096), (2048, 28), (2048, 4096)]),
+    st.lists(st.integers(0, 1000), max_size=3),
+)
+@settings(max_examples=200)
 def test_forms_that_wait_for_a_proof_are_the_same(
-    first: list[str], lines: list[str], room: int
+    lines: list[str], rooms: tuple[int, int], cuts: list[int]
 ) -> None:
     """Whatever comes between, and where they are so many that some are forgotten."""
-    data = "\n".join([*3 * first, *lines, *lines, ""]).encode()
+    data = "\n".join([*lines, *lines, ""]).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gate, "_MAX_HELD", room)
-        assert told(data, replay=False) == told(data, replay=True)
+        patch.setattr(gate, "_SPARE", 20)
+        patch.setattr(gate, "_MAX_HELD", rooms[0])
+        patch.setattr(gate, "_MAX_KNOWN", rooms[1])
+        slow, fast = (told(data, replay=replay, cuts=tuple(cuts)) for replay in (False, True))
+        assert slow == fast
+        tallies = [Tally(), Tally()]
+        for tally, replay in zip(tallies, (False, True), strict=True):
+            Parser(replay=replay, tally=tally).feed(Chunk(RUN, 2 * data, 0))
+        assert sorted(map(repr, tallies[0].metrics())) == sorted(map(repr, tallies[1].metrics()))
+
+
+def test_what_each_rank_prints_once_is_replayed() -> None:
+    """It waits for a proof, or is refused where it comes again with other numbers; whoever goes on
+    from the state knows."""
+    head = b"".join(b"[rank%d]: starting\n" % rank for rank in range(300))
+    once = b"2024-02-29 10:%02d:%02d [rank%d]: mean width: %d\n"
+    data = head + b"".join(
+        once % (again, n % 60, n * 7 % 300, (n + again) % 5)
+        + b"[rank%d]: loss scale %d\n" % (n, n % 5)
+        for again in range(2) for n in range(300)
+    )  # fmt: skip
+    assert len(read_by_code(data)[1]) < 30
+    for cuts in ((), (20_000, 30_000)):
+        assert told(data, replay=False, cuts=cuts) == told(data, replay=True, cuts=cuts)
+
+
+def test_a_form_that_an_unfinished_line_has_is_known_when_the_stream_goes_on() -> None:
+    """That line is read by itself, and its writer may be asked."""
+
+    def gates(*, replay: bool) -> Any:
+        parser, at = Parser(replay=replay), 0
+        others = b"".join(b"[rank%d]: mean width: 5\n" % rank for rank in range(9))
+        for text in (
+            b"[rank9]: hello\n" + others + b"[rank9]: mean width: 1",
+            b"[rank9]: mean width: 2\n[rank9]: mean width: 2\n",
+        ):
+            parser.feed(Chunk(RUN, text, at))
+            parser.finish(RUN)
+            at += len(text)
+        return {rank: writer["gate"] for _, rank, writer in parser.state()["writers"] if rank}
+
+    assert 1 == len(gates(replay=False)[9]["refused"])
+    assert gates(replay=False) == gates(replay=True)
 
 
 def test_a_rank_that_a_line_names_twice_is_replayed() -> None:
