@@ -45,8 +45,10 @@ from runwatch.kernels.layout import (
     F_OWN,
     F_PLACES,
     F_POINTS,
+    F_RANKS,
     F_REACHED,
     F_ROOM,
+    F_ROWS,
     F_SCRATCH,
     F_SPEAKER,
     F_TALLIES,
@@ -200,9 +202,14 @@ def follow(first, last, given, matched):
         if not fits:
             break
         if w == blank:
-            why = np.int64(NEWCOMER)
-            put_whole(given + 8 * F_WHO, np.int64(said(row, RANK, values)))
-            break
+            rank = np.int64(said(row, RANK, values))
+            if blank + 1 >= whole_at(given + 8 * F_ROWS):
+                why = np.int64(NEWCOMER)
+                put_whole(given + 8 * F_WHO, rank)
+                break
+            put_whole(writers + 8 * rank, blank)
+            put_whole(whole_at(given + 8 * F_RANKS) + 8 * blank, rank)
+            blank += 1
         why = np.int64(UNSETTLED)
         place, seen_by = places + 8 * P_WIDTH * w, places + 8 * P_WIDTH * sees
         if trace:
@@ -324,4 +331,5 @@ def follow(first, last, given, matched):
     put_whole(given + 8 * F_METRIC_LINE, metric_line)
     put_whole(given + 8 * F_SPEAKER, speaker)
     put_whole(given + 8 * F_UNCLEAR, unclear)
+    put_whole(given + 8 * F_BLANK, blank)
     return i

@@ -54,14 +54,14 @@ DIGEST = 0x9E3779B97F4A7C15  # odd; what a digest of values is multiplied by for
  M_EXACT_MASK, M_ROOM, M_END, M_LAST, M_COUNT, M_LINES, M_WIDTH) = range(16)  # fmt: skip
 # What `follow` is given besides.
 (F_POINTS, F_CONSTANTS, F_WRITERS, F_PLACES, F_MARKS, F_GATES, F_REACHED, F_CHANGED, F_BESIDE,
- F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_EVENT, F_EVENT_VALUES, F_ROOM, F_KINDS, F_KEYS, F_OWN,
- F_NOTES, F_EXAMPLES, F_LINE, F_SPEAKER, F_METRIC_LINE, F_VALUE, F_MADE, F_METRIC_LINES, F_UNCLEAR,
- F_CHANGES, F_BESIDES, F_EVENTS, F_EVENT_VALUE, F_MARKED, F_GATED, F_WHY, F_BLANK, F_WHO, F_FORM,
- F_WIDTH) = range(39)  # fmt: skip
+ F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_EVENT, F_EVENT_VALUES, F_RANKS, F_ROOM, F_KINDS,
+ F_KEYS, F_OWN, F_NOTES, F_EXAMPLES, F_LINE, F_SPEAKER, F_METRIC_LINE, F_VALUE, F_MADE,
+ F_METRIC_LINES, F_UNCLEAR, F_CHANGES, F_BESIDES, F_EVENTS, F_EVENT_VALUE, F_ROWS, F_MARKED,
+ F_GATED, F_WHY, F_BLANK, F_WHO, F_FORM, F_WIDTH) = range(41)  # fmt: skip
 
 # Why `follow` stopped: at the end, at a text that no template fits in its context, at one whose
-# meaning is not settled yet, for lack of room, at the first text of a rank, at a form of which only
-# a gate can tell.
+# meaning is not settled yet, for lack of room, at the first text of a rank that has no row to take,
+# at a form of which only a gate can tell.
 DONE, STRANGE, UNSETTLED, FULL, NEWCOMER, ASKS = range(6)
 OTHER_HEAD = 1 << 40  # a table header that no template knows
 

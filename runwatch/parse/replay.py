@@ -130,6 +130,8 @@ class Replay:
         given[layout.F_METRIC_LINE] = ledger.metric_line(name)
         given[layout.F_EXAMPLES] = ledger.wants_examples
         stopped = int(native.follow(i, count, self._address, stage.address))
+        if given[layout.F_BLANK] != self._rows.blank:
+            self._rows.register(int(given[layout.F_BLANK]))
         if stopped > i:
             self._write(name)
         return stopped, int(given[layout.F_WHY])
@@ -143,12 +145,12 @@ class Replay:
             program.points.rows, program.constants.rows, rows.of_rank, rows.places, rows.marks,
             rows.gates, rows.reached, rows.changed, rows.besides,
             self._scratch if tally is None else tally.rows, self._out, self._out_values,
-            self._scratch, rows.events, rows.event_values,
+            self._scratch, rows.events, rows.event_values, rows.rank_of,
         )  # fmt: skip
         given[layout.F_ROOM] = len(self._out)
         given[layout.F_KINDS], given[layout.F_KEYS] = rows.marks.shape[1], rows.gates.shape[1]
         given[layout.F_MARKED], given[layout.F_GATED] = len(rows.marks), len(rows.gates)
-        given[layout.F_OWN] = rows.own
+        given[layout.F_OWN], given[layout.F_ROWS] = rows.own, len(rows.places)
         given[layout.F_NOTES] = self._host.notes
         rows.moved, self._tallies = False, None if tally is None else tally.rows
 

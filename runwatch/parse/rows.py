@@ -42,13 +42,14 @@ class Rows:
         self._looked: dict[int, int] = {}  # how many gates, for each form that was asked for
         self._kinds = 0  # of records when the writers were loaded last
         self.moved = True  # the arrays may lie elsewhere than the kernel was told
-        self.places = np.full((8, layout.P_WIDTH), np.nan)
+        self.places = np.tile(_BLANK, (8, 1))
         self.marks = np.full((8, 8, 3), np.nan)
         self.gates = np.zeros((8, 8, layout.GATE_WIDTH))
         self.reached = np.full((8, 2), -1, np.int64)
         self.changed = np.zeros(8, np.int64)
         self._behind = np.zeros(8, np.bool_)  # rows that their writers do not know of yet
         self._told = np.full((8, 2), np.nan)  # what their writers know of the totals
+        self.rank_of = np.zeros(8, np.int64)  # for each row that the kernel took
         self.of_rank = np.full(layout.MAX_RANK, -1, np.int64)
         self.besides = np.zeros((layout.MAX_BESIDES, 2), np.int64)
         self.events = np.zeros((layout.MAX_EVENTS, layout.EVENT_WIDTH), np.int64)
@@ -77,6 +78,8 @@ class Rows:
         for rank in self.ranks:
             if rank is not None and rank < layout.MAX_RANK:
                 self.of_rank[rank] = -1
+        self._make_blank(0, len(self.ranks))
+        self.moved = True  # the row of the stream itself may
         self.stream, self.ranks, self._rows, self._looked = stream, [], {}, {}
         self._host.writers.of(stream.name, stream.rank)
         for rank in self._host.writers.ranks(stream.name):
@@ -87,6 +90,13 @@ class Rows:
         """A writer that says its first line."""
         self._host.writers.of(self.stream.name, rank)
         self.load(rank)
+
+    def register(self, count: int) -> None:
+        """Take over the writers whose first lines the kernel met, so that there are so many."""
+        for w, rank in enumerate(self.rank_of[self.blank : count].tolist(), self.blank):
+            self._host.writers.of(self.stream.name, rank)
+            self._rows[rank] = w
+            self.ranks.append(rank)
 
     def widen(self) -> None:
         """Make room for new kinds and keys, and load what is known of the kinds: a writer that was
@@ -116,10 +126,6 @@ class Rows:
             w = self._rows[rank] = len(self.ranks)
             self.ranks.append(rank)
             self._grow()
-            self.places[w + 1] = _BLANK
-            self.reached[w] = -1
-            if w < len(self.gates):
-                self.gates[w] = 0
             if rank is not None and 0 <= rank < layout.MAX_RANK:
                 self.of_rank[rank] = w
         writer = self._host.writers.of(self.stream.name, rank)  # which settles the row
@@ -279,6 +285,12 @@ class Rows:
             if not math.isnan(marks[kind, 1]):
                 place.marks[metric] = marks[kind].tolist()
 
+    def _make_blank(self, first: int, last: int) -> None:
+        """See that rows say what those of a writer do that nobody heard of yet."""
+        self.places[first:last], self.reached[first:last] = _BLANK, -1
+        self.marks[first:last], self.gates[first:last] = np.nan, 0
+        self._behind[first:last], self._told[first:last] = False, np.nan
+
     def _grow(self) -> None:
         """Room for every writer, kind and key."""
         writers = len(self.ranks)
@@ -292,10 +304,12 @@ class Rows:
         marked, gated = min(rows, _MAX_CELLS // wider), min(rows, _MAX_CELLS // doors)
         self.moved = True
         self.places = _enlarged(self.places, (rows, layout.P_WIDTH), math.nan)
+        self.places[writers:] = _BLANK
         self.marks = _enlarged(self.marks, (marked, wider, 3), math.nan)
         self.gates = _enlarged(self.gates, (gated, doors, layout.GATE_WIDTH), 0)
         self.reached = _enlarged(self.reached, (rows, 2), -1)
         self.changed = _enlarged(self.changed, (rows,), 0)
+        self.rank_of = _enlarged(self.rank_of, (rows,), 0)
         self._behind = _enlarged(self._behind, (rows,), 0)
         self._told = _enlarged(self._told, (rows, 2), math.nan)
 

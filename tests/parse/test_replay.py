@@ -332,6 +332,33 @@ def test_a_bar_that_counts_in_fractions_is_replayed() -> None:
     assert told(data, replay=False) == told(data, replay=True)
 
 
+def test_first_lines_of_ranks_are_replayed_in_one_go() -> None:
+    """The kernel makes room for who it never heard of; it stops where there is no more."""
+    form = b"[rank%d]: step 1 loss: %d.5\n"
+    learned, data = (b"".join(form % (n, n) for n in range(*to)) for to in ((0, 4), (4, 900)))
+    parser = Parser(replay=True)
+    parser.feed(Chunk(RUN, learned, 0))
+    assert parser._replay is not None
+    rows, welcomed = parser._replay._rows, []
+    slow = rows.welcome
+    rows.welcome = lambda rank: (welcomed.append(rank), slow(rank))[1]  # type: ignore[method-assign,func-returns-value]
+    assert 896 == len(parser.feed(Chunk(RUN, data, len(learned))).points)
+    assert len(welcomed) < 9
+    assert told(learned + data, replay=False) == told(learned + data, replay=True)
+
+
+def test_a_stream_whose_ranks_spoke_first_has_lines_of_its_own() -> None:
+    """Wherever the row of its own lies, which differs between streams."""
+    told, other = [], Stream("other.log")
+    for replay in (False, True):
+        before, after = Parser(replay=False), Parser(replay=replay)
+        before.feed(Chunk(RUN, b"[rank1]: step 1 loss: 2.5\n", 0))
+        after.restore(json.loads(json.dumps(before.state())))
+        after.feed(Chunk(other, b"".join(b"step %d loss: 2.5\n" % n for n in range(9)), 0))
+        told.append(rows(after.feed(Chunk(RUN, b"step 7 loss: 1.5\n", 26)).points))
+    assert told[0] == told[1]
+
+
 def test_a_rank_of_its_own_for_each_stream() -> None:
     """Templates are shared by the streams of a run, places are not."""
     data = b"".join(b"step %d loss: %.4f\n" % (i, 9 / (i + 1)) for i in range(50))
