@@ -7,6 +7,7 @@ more digits is left to the caller.
 
 import numpy as np
 
+from runwatch.kernels.layout import MAX_GROUPS
 from runwatch.kernels.memory import (
     as_double,
     byte_at,
@@ -43,7 +44,7 @@ def _powers_of_five() -> np.ndarray:
 _FIVES = _powers_of_five()
 _TENS = np.array([10.0**n for n in range(23)])
 _WHOLE_TENS = np.array([10**n for n in range(9)], np.uint64)
-_ONE, _EIGHT = np.uint64(1), np.uint64(8)
+_ONE, _EIGHT, _THOUSAND = np.uint64(1), np.uint64(8), np.uint64(1000)
 _EXACT = np.uint64(1 << 53)  # a double tells all whole numbers below apart
 _ZEROS = np.uint64(0x3030303030303030)
 _SEVENTY_SIX = np.uint64(0x7676767676767676)
@@ -215,3 +216,42 @@ def _long_number_at(first, negative, result):
     if at - first > 19 and _significant(first, at) > 19:
         return np.int64(0)
     return _raised_at(at, mantissa, power, negative, result)
+
+
+def ends_thousands(address, begin):
+    """Whether the digits at an address, behind a comma, may be the last ones of a number with
+    commas between its thousands, in a text that begins at another."""
+    if digit_count(word_at(address)) != 3:
+        return False
+    if byte_at(address + 3) == 44 and digit_count(word_at(address + 4)) > 0:
+        return False  # it would go on
+    at, count = address - 2, 0
+    while at >= begin and count < 4 and 48 <= byte_at(at) <= 57:
+        at -= 1
+        count += 1
+    if count == 4 or at < begin:
+        return count < 4
+    byte = byte_at(at)
+    letter = byte | 32
+    return not (byte == 46 or byte == 64 or byte == 95 or (97 <= letter <= 122) or byte >= 128)
+
+
+def thousands_at(address, result):
+    """Read the number at an address that has commas between its thousands, and no fraction, into
+    the double at `result`; the address behind it, 0 where there is none."""
+    word = word_at(address)
+    count = digit_count(word)
+    if count == 0 or count > 3:
+        return np.int64(0)
+    value, at, groups = digit_value(word, count), address + count, 0
+    while byte_at(at) == 44:
+        word = word_at(at + 1)
+        if digit_count(word) != 3:
+            return np.int64(0)
+        value = value * _THOUSAND + digit_value(word, 3)
+        at += 4
+        groups += 1
+    if groups == 0 or groups > MAX_GROUPS:
+        return np.int64(0)
+    put_double(result, np.float64(value))
+    return at

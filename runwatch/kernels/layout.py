@@ -7,9 +7,12 @@ Its operations say how to match it, its other columns what the readable path mak
 import numpy as np
 
 # An operation of a template is a text and what stands behind it. Its row is (operation, first block
-# of the text, its length, a, b, c); a SMALL number is no more than TIMES. A block says for each of
-# `RUN` bytes the least that it may be, and how far above that.
-NOTHING, STAMP, BLANKS, UNTIL, GIVEN, WHOLE, SAME, NUMBER, SMALL, UNIX = range(10)
+# of the text, its length, a, b, c). A WHOLE number is nothing but digits, a GROUPED one has commas
+# between its thousands, in front of one that stands APART is no such comma, a SMALL one is no more
+# than TIMES. A block says for each of `RUN` bytes the least that it may be, and how far above that.
+(NOTHING, STAMP, BLANKS, UNTIL, GIVEN, WHOLE, GROUPED, SAME, NUMBER, APART, SMALL, SMALL_APART,
+ UNIX) = range(13)  # fmt: skip
+MAX_GROUPS = 5  # of three digits in a number
 OP_WIDTH = 6
 # A stamp's text is compared with the text before it, then read: where its fields begin, in bits of
 # `a`, six for each place and two or three for a width. A year, or a month, of no width is the one

@@ -6,13 +6,21 @@ Tables are given by address and read cell by cell.
 
 import numpy as np
 
-from runwatch.kernels.decimal import digit_count, digit_value, number_at
+from runwatch.kernels.decimal import (
+    digit_count,
+    digit_value,
+    ends_thousands,
+    number_at,
+    thousands_at,
+)
 from runwatch.kernels.layout import (
+    APART,
     BEYOND,
     BLANKS,
     FORM_COUNTED,
     FORM_WEIGHTS,
     GIVEN,
+    GROUPED,
     LONGEST,
     M_BLOCKS,
     M_COUNT,
@@ -125,7 +133,7 @@ def found_in(table, mask, key):
 def fitted(at, row, ops, blocks, values):
     """The address behind a text that a template fits, 0 where it does not. Values are filled in
     on the way."""
-    op = ops + whole_at(row + 8 * OPS) * (8 * OP_WIDTH)
+    start, op = at, ops + whole_at(row + 8 * OPS) * (8 * OP_WIDTH)
     end = ops + whole_at(row + 8 * OPS_END) * (8 * OP_WIDTH)
     while op < end:
         block = blocks + whole_at(op + 8) * (2 * RUN)
@@ -148,7 +156,9 @@ def fitted(at, row, ops, blocks, values):
                 if behind != at or moment < 0 or moment >= BEYOND:
                     return np.int64(0)
                 put_double(place, np.float64(moment))
-            elif kind == SMALL and double_at(place) > TIMES:
+            elif (kind == SMALL and double_at(place) > TIMES) or (
+                kind == APART and ends_thousands(begin, start)
+            ):
                 return np.int64(0)
             at = behind
         elif kind == BLANKS:
@@ -174,6 +184,10 @@ def fitted(at, row, ops, blocks, values):
                 return np.int64(0)
             put_double(values + 8 * whole_at(op + 24), np.float64(digit_value(word, count)))
             at += count
+        elif kind == GROUPED:
+            at = thousands_at(at, values + 8 * whole_at(op + 24))
+            if at == 0:
+                return np.int64(0)
         elif kind == SAME:
             word = word_at(at)
             count = digit_count(word)

@@ -6,11 +6,13 @@ a number goes is told as `Roles`: for each output of the line's outcome whether 
 
 import re
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 
+from runwatch.kernels import layout
 from runwatch.parse import numeral
 from runwatch.parse.dating import dating
+from runwatch.parse.idle import telling
 from runwatch.parse.parts import Part
 from runwatch.parse.probe import Probe
 from runwatch.parse.structured import TIME_KEYS
@@ -19,13 +21,9 @@ from runwatch.pattern import compiled
 
 _DIGITS = compiled(rb"\d+")
 _FEW = 4  # numbers whose width is changed one by one
-_NO_RANK = 7  # digits of a number that is too large for a rank
-# May be a rank or a process where no fraction, and nothing below 0 or as large, may; the line's own
-# rank would not be seen.
-_FEWEST, _OTHER = b"7", b"6"
 _PADDING = 2  # blanks in front of a number that may be padding
-_TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
 _UNDER_TIME = compiled(rb"""["'](?:%s)["']\s*:\s*\Z""" % "|".join(TIME_KEYS).encode())
+_TIME = 1714564801  # in Unix seconds
 _SIGHT = 32  # bytes in front of a number, where such a key stands
 
 Roles = list[bool]
@@ -51,8 +49,12 @@ class Lesson:
         self._free = {
             m.start(): m.group(2) is not None and numeral.is_free(line, m) for m in self.numbers
         }
-        self._changed: dict[int, bytes] = {}  # to what, when it was seen where they go together
-        self.padded = [m for m in self.numbers if self._is_padded(m)]
+        times = [m for m in tokens if m.start() in self.dated]
+        inside = [m for m in self.numbers if not self.is_in_prefix(m)]
+        found = numeral.listed(line, inside, times) if b"," in line else {}
+        self._listed = {at: apart for at, apart in found.items() if not self._free[at]}
+        self.changed: dict[int, bytes] = {}  # to what, when it was seen where they go together
+        self.padded = [m for m in self.numbers if line[: m.start()].endswith(b" " * _PADDING)]
 
     def _dated(self, m: Match) -> Part | None:
         stamped = m.group(1) is not None
@@ -75,7 +77,7 @@ class Lesson:
         if not numbers:
             return {}
         others = [self._other(m, i) for i, m in enumerate(numbers)]
-        safe = [self._free[m.start()] for m in numbers]
+        safe = [self._free[m.start()] or m.start() in self._listed for m in numbers]
         wider = [
             self._wider(m, i) if ok else others[i]
             for i, (m, ok) in enumerate(zip(numbers, safe, strict=True))
@@ -84,25 +86,35 @@ class Lesson:
             return None
         if any(safe) and not self._go_there(numbers, others, found):
             return None
-        self._changed |= {m.start(): other for m, other in zip(numbers, others, strict=True)}
-        return {m.start(): (roles, ok) for m, roles, ok in zip(numbers, found, safe, strict=True)}
+        self.changed |= {m.start(): other for m, other in zip(numbers, others, strict=True)}
+        return {
+            m.start(): (roles, self._is_free(m, roles))
+            for m, roles in zip(numbers, found, strict=True)
+        }
+
+    def _is_free(self, m: Match, roles: Roles) -> bool:
+        """Whether a number may have any width once it was seen that others go where it does; one
+        in a list only if it means something."""
+        return self._free[m.start()] or (m.start() in self._listed and any(roles))
 
     def _other(self, m: Match, index: int) -> bytes:
         """What to put in the place of a number: of digits in a word, or in a clock, what would mean
         something if any did."""
         bound = m.group().isdigit() and not self._free[m.start()]
-        told = self._telling(m, False) if bound else []
+        told = telling(self, m, free=False) if bound else []
         if told and not numeral.alike(m, told[0]):
             return told[0]
         return numeral.other(m.group(), index)
 
     def _wider(self, m: Match, index: int = 0) -> bytes:
-        return numeral.wider(m.group(), index, small=self.is_under_time(m))
+        return numeral.wider(
+            m.group(), index, small=self._is_small(m), apart=m.start() in self._listed
+        )
 
     def _told_apart(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
         if any(map(numeral.alike, numbers, texts)):
             return None
-        return self._roles_of(numbers, texts)
+        return self.roles_of(numbers, texts)
 
     def look(self, changes: list[tuple[int, int, bytes]]) -> Outcome | None:
         """The outcome of the line with other texts in it."""
@@ -119,16 +131,22 @@ class Lesson:
         other = numeral.other(text)
         if numeral.alike(m, other) or (roles := self._role(m, other)) is None:
             return None, False
-        return roles, self._free[m.start()] and self._role(m, self._wider(m)) == roles
+        return roles, self._is_free(m, roles) and self._role(m, self._wider(m)) == roles
 
     def _role(self, m: Match, text: bytes) -> Roles | None:
-        found = self._roles_of([m], [text])
+        found = self.roles_of([m], [text])
         return None if found is None else found[0]
 
-    def _roles_of(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
+    def roles_of(self, numbers: list[Match], texts: list[bytes]) -> list[Roles] | None:
         """Into which outputs each number goes, by what others in their places change; None where
-        one changed to something else."""
-        return self._sorted_out(self._with(numbers, texts), texts)
+        one changed to something else, or was something else."""
+        found, was = self._sorted_out(self._with(numbers, texts), texts), self.base.outputs()
+        all_were = all(
+            _is(was[i], m.group())
+            for m, roles in zip(numbers, found or (), strict=False)
+            for i, goes in enumerate(roles) if goes
+        )  # fmt: skip
+        return found if all_were else None
 
     def _with(self, numbers: Sequence[Match], texts: Sequence[bytes]) -> Outputs | None:
         """Each output of the line, and the same with others in the places of numbers; None where
@@ -145,7 +163,7 @@ class Lesson:
         told = {i: text for text, role in zip(texts, roles, strict=True)
                 for i, goes in enumerate(role) if goes}  # fmt: skip
         return all(
-            _is(now, float(told[i])) if i in told else now == was or (now != now and was != was)
+            _is(now, told[i]) if i in told else now == was or (now != now and was != was)
             for i, (was, now) in enumerate(outputs)
         )
 
@@ -158,7 +176,7 @@ class Lesson:
         for position, (was, now) in enumerate(outputs):
             if was == now or (was != was and now != now):
                 continue
-            sources = [i for i, text in enumerate(texts) if _is(now, float(text))]
+            sources = [i for i, text in enumerate(texts) if _is(now, text)]
             if len(sources) != 1:
                 return None
             roles[sources[0]][position] = True
@@ -188,49 +206,6 @@ class Lesson:
         """Into which outputs a number goes that stands in several places."""
         roles = self._sorted_out(self._with(numbers, [text] * len(numbers)), [text])
         return None if roles is None else roles[0]
-
-    def is_idle(self, m: Match, free: bool) -> bool:
-        """Whether a number that means nothing means nothing whatever it is: the digit of a name may
-        make it a known one, and at the head of a line there may be a time."""
-        return all(self._means_nothing([(m, other)]) for other in self._telling(m, free))
-
-    def is_idle_in_its_width(self, m: Match) -> bool:
-        """Whether a number means nothing in its own width that would mean something in another, as
-        a time at the head of a line. A fraction stays one where only digits change."""
-        text = m.group()
-        return len(text) < len(_TIMES[0]) and (not text.isdigit() or self.is_idle(m, False))
-
-    def all_idle(self, known: Known) -> bool:
-        """Whether all numbers that mean nothing do so together, whatever they are."""
-        rounds: list[list[tuple[Match, bytes]]] = []
-        for m in self.numbers:
-            roles, free = known[m.start()]
-            if roles is None or any(roles):
-                continue
-            changed = self._changed.get(m.start())
-            for i, other in enumerate(
-                other for other in self._telling(m, free) if other != changed
-            ):
-                rounds[i:] = rounds[i:] or [[]]
-                rounds[i].append((m, other))
-        return all(map(self._means_nothing, rounds))
-
-    def _telling(self, m: Match, free: bool) -> list[bytes]:
-        """Others to put in the place of a number that would mean something if any did."""
-        before = self.line[max(0, m.start() - 64) : m.start()]
-        if free and not before.endswith(b"-"):
-            times = [] if self.line[: m.start()].strip(b" [") else _TIMES
-            if m.group().isdigit() and len(m.group()) < _NO_RANK:
-                return times
-            return [*times, _FEWEST if self.base.places[-1] != int(_FEWEST) else _OTHER]
-        if not free and not m.group().isdigit():
-            return []  # it stays a fraction, or below 0, as it was when it was changed
-        widths = (1, 2) if free else (len(m.group()),)  # "Rank-10"
-        return [text for width in widths for text in self.probe.digits(width, before)]
-
-    def _means_nothing(self, changed: list[tuple[Match, bytes]]) -> bool:
-        roles = self._roles_of([m for m, _ in changed], [other for _, other in changed])
-        return roles is not None and not any(map(any, roles))
 
     def any_width(self, known: Known) -> set[int]:
         """Where the numbers stand that are the same thing in any width, though widths may matter
@@ -275,12 +250,37 @@ class Lesson:
         exponent is something else."""
         return m.end() <= self._front
 
-    def is_under_time(self, m: Match) -> bool:
+    def may_end_thousands(self, known: Known) -> bool:
+        """Whether three digits behind a comma are not read, so that no kernel looks at what is
+        behind them."""
+        return any(
+            apart and numeral.is_three(m.group()) and not any(known[m.start()][0] or ())
+            for m in self.numbers if (apart := self._listed.get(m.start()))
+        )  # fmt: skip
+
+    def kind(self, m: Match) -> int:
+        """How a kernel reads a number that may have any width."""
+        if b"," in m.group():
+            return layout.GROUPED
+        small = self._is_small(m) or (self.base.tabular and not self._may_be_times)
+        if self._listed.get(m.start()):
+            return layout.SMALL_APART if small else layout.APART
+        return layout.SMALL if small else layout.NUMBER
+
+    @cached_property
+    def _may_be_times(self) -> bool:
+        """Whether the numbers of a row mean the same where all are times in Unix seconds, which a
+        column of times may hold."""
+        cells = [m for m in self.numbers if not self.is_in_prefix(m)]
+        return self._with(cells, [b"%d" % (_TIME + i) for i in range(len(cells))]) is not None
+
+    def _is_small(self, m: Match) -> bool:
+        """Whether a large number would be a time: at the head of a line, or under its name."""
+        return not self.line[: m.start()].strip(b" [") or self._is_under_time(m)
+
+    def _is_under_time(self, m: Match) -> bool:
         """Whether a number stands under the name of a time, where a large one is none."""
         return _UNDER_TIME.search(self.line, max(0, m.start() - _SIGHT), m.start()) is not None
-
-    def _is_padded(self, m: Match) -> bool:
-        return self.line[: m.start()].endswith(b" " * _PADDING)
 
     def is_padding(self, numbers: list[Match]) -> bool:
         """Whether the blanks in front of numbers are padding: any number of them means the same."""
@@ -294,6 +294,7 @@ class Lesson:
         )
 
 
-def _is(output: float | None, value: float) -> bool:
-    """Whether an output is a number, as it is or as a count."""
+def _is(output: float | None, text: bytes) -> bool:
+    """Whether an output is what a number says, as it is or as a count."""
+    value = numeral.value(text)
     return output is not None and (output == value or (abs(value) < 2**62 and output == int(value)))

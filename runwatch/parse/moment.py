@@ -43,7 +43,11 @@ def _nameless(form: bytes) -> bytes:
 # A stamp in a line. Google's loggers write a level before theirs: `I0501 12:00:01.123456`, and
 # some a year: `I20240501 12:00:01`.
 STAMP = (
-    rb"(?:(?<![\w.@#-])(?:" + b"|".join(map(_nameless, _FORMS)) + rb")"
+    rb"(?:(?:(?<![\w.@#-])|"
+    + numeral.COLOURED
+    + rb")(?:"
+    + b"|".join(map(_nameless, _FORMS))
+    + rb")"
     rb"|(?:(?<=^[IWEFDV])|(?<=\W[IWEFDV]))(?:"
     + _nameless(_GLOG)
     + rb"|"

@@ -3,6 +3,7 @@
 import re
 from dataclasses import field
 
+from runwatch.kernels.layout import NUMBER
 from runwatch.parse.moment import Layout, UnixTime
 from runwatch.parse.table import Head
 from runwatch.parse.trace import Outcome
@@ -11,12 +12,11 @@ from runwatch.slotted import frozen, mutable
 
 @frozen
 class Slot:
-    """A number of any width, nothing but digits where it is `whole`, and none that would be a time
-    in Unix seconds where it is `small`; None is the index of those that mean nothing."""
+    """A number of any width, of the kind that an operation of a kernel reads (`layout.NUMBER` or
+    one of its like); None is the index of those that mean nothing."""
 
     index: int | None
-    whole: bool = False
-    small: bool = False
+    kind: int = NUMBER
 
 
 @frozen

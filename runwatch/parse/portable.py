@@ -8,6 +8,7 @@ from, and of what a log says only ranks and zones are kept.
 from typing import Any
 
 from runwatch.digest import blake2b
+from runwatch.kernels import layout
 from runwatch.parse import numeral
 from runwatch.parse.moment import Layout, UnixTime
 from runwatch.parse.parts import Blanks, Filling, Fixed, Moment, Part, Same, Slot, Template
@@ -23,7 +24,8 @@ Found = tuple[list[Part], dict[int, float]]
 _DIGEST = 16  # bytes
 _FIXED, _SLOT, _SAME, _MOMENT, _BLANKS, _FILLING = range(6)
 _NUMBER = compiled(numeral.NUMBER)
-_WHOLE, _SPACES, _DRAWN = compiled(rb"\d+"), compiled(rb" +"), compiled(rb"[^|\r\n]*(?=\|)")
+_WRITTEN = {layout.WHOLE: compiled(rb"\d+"), layout.GROUPED: compiled(numeral.GROUPED)}
+_SPACES, _DRAWN = compiled(rb" +"), compiled(rb"[^|\r\n]*(?=\|)")
 _ZERO = 48
 
 
@@ -103,7 +105,7 @@ def _told(part: Part, fixed: list[bytes]) -> tuple[Any, ...]:
         fixed.append(_masked(part.text, part.free))
         return _FIXED, len(part.text), part.free if 1 in part.free else b""
     if isinstance(part, Slot):
-        return _SLOT, part.index, part.whole, part.small
+        return _SLOT, part.index, part.kind
     if isinstance(part, Same):
         return _SAME, part.index
     if isinstance(part, Moment):
@@ -132,14 +134,13 @@ def _made(
     if kind in (_BLANKS, _FILLING):
         m = (_SPACES if kind == _BLANKS else _DRAWN).match(line, at)
         return m and (m.end(), Blanks() if kind == _BLANKS else Filling())
-    whole = kind == _SAME or said[1]
-    m = (_WHOLE if whole else _NUMBER).match(line, at)
+    m = _WRITTEN.get(layout.WHOLE if kind == _SAME else said[1], _NUMBER).match(line, at)
     if m is None:
         return None
     if kind == _SAME:
         return m.end(), Same(said[0])
     if said[0] is not None:
-        slots[said[0]] = float(m.group())
+        slots[said[0]] = numeral.value(m.group())
     return m.end(), Slot(*said)
 
 

@@ -233,9 +233,7 @@ class Program:
         """Lay a part out and the text before it, to which a stamp's own belongs; numbers that mean
         nothing go `beyond` the values."""
         if isinstance(part, Slot):
-            number = layout.SMALL if part.small else layout.NUMBER
-            slot = beyond if part.index is None else part.index
-            self.ops.add(layout.WHOLE if part.whole else number, *text, slot, 0, 0)
+            self.ops.add(part.kind, *text, beyond if part.index is None else part.index, 0, 0)
         elif isinstance(part, Same):
             self.ops.add(layout.SAME, *text, part.index, 0, 0)
         elif isinstance(part, Moment) and isinstance(part.layout, Layout):

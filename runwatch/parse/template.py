@@ -8,8 +8,10 @@ is (`lesson.py`).
 
 from dataclasses import replace
 
+from runwatch.kernels import layout
 from runwatch.parse import numeral
-from runwatch.parse.lesson import Lesson, Match, Roles
+from runwatch.parse.idle import all_idle, is_idle, is_idle_in_its_width
+from runwatch.parse.lesson import Known, Lesson, Match, Roles
 from runwatch.parse.moment import STAMP
 from runwatch.parse.parts import (
     Fixed,
@@ -27,9 +29,14 @@ from runwatch.parse.probe import Probe
 from runwatch.parse.trace import Context, Outcome
 from runwatch.pattern import compiled
 
-_TOKENS = compiled(rb"(" + STAMP + rb")|(?<![\w.@#])(" + numeral.NUMBER + rb")|(\d+)")
+_BEHIND = rb"(?:(?<![\w.@#])|" + numeral.COLOURED + rb")"
+_TOKENS, _GROUPED = (
+    compiled(rb"(" + STAMP + rb")|" + _BEHIND + rb"(" + number + rb")|(\d+)")
+    for number in (numeral.NUMBER, rb"(?:" + numeral.GROUPED + rb"|" + numeral.NUMBER + rb")")
+)
 _BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
 _MAX_TOKENS = 160
+_ESCAPED = 3  # digits behind a `#` that may be a byte as syslog writes it
 _WHOLE = 7  # digits that a kernel reads at once
 
 
@@ -40,15 +47,29 @@ def learn(line: bytes, probe: Probe, before: Context) -> Template | None:
         return None
     bar = _BAR.search(line)
     tokens = [
-        m for m in _TOKENS.finditer(line)
+        m for m in _tokens(line, base)
         if bar is None or m.end() <= bar.start(1) or m.start() >= bar.end(1)
     ]  # fmt: skip
-    if len(tokens) > _MAX_TOKENS:
+    if len(tokens) > _MAX_TOKENS or (base.tabular and numeral.may_be_grouped(line)):
         return None
     template = Template([], base, [None] * len(base.values), opens=base.open)
     _settle(template, line, probe, before)
-    _lay_out(template, Lesson(line, probe, before, base, tokens), bar)
+    lesson = Lesson(line, probe, before, base, tokens)
+    known = lesson.roles(lesson.numbers)
+    if lesson.may_end_thousands(known):
+        return None
+    _lay_out(template, lesson, known, bar)
     return template if template.complete else None
+
+
+def _tokens(line: bytes, base: Outcome) -> list[Match]:
+    """The stamps, numbers and digits of a line; commas between thousands belong to a number where
+    something is worth that."""
+    if b"," in line and (found := [*_GROUPED.finditer(line)]):
+        said = {numeral.value(m.group(2)) for m in found if m.group(2) and b"," in m.group(2)}
+        if said.intersection(base.outputs()):
+            return found
+    return [*_TOKENS.finditer(line)]
 
 
 def as_it_is(line: bytes, outcome: Outcome, before: Context) -> Template:
@@ -88,10 +109,10 @@ def _settle(template: Template, line: bytes, probe: Probe, before: Context) -> N
         template.opens = base.open if other is not None and other.open == base.open else None
 
 
-def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
+def _lay_out(template: Template, lesson: Lesson, known: Known, bar: Match | None) -> None:
     """Fill in the parts of the template and where their numbers go."""
-    known, padded = lesson.roles(lesson.numbers), lesson.is_padding(lesson.padded)
-    idle, wide = lesson.all_idle(known), lesson.any_width(known)
+    padded = lesson.is_padding(lesson.padded)
+    idle, wide = all_idle(lesson, known), lesson.any_width(known)
     twins = lesson.twins(known)
     line, at, slots = lesson.line, 0, 0
     slot_of: dict[int, int] = {}
@@ -104,16 +125,16 @@ def _lay_out(template: Template, lesson: Lesson, bar: Match | None) -> None:
         else:
             roles, free = known[m.start()]
             part = _number(m, roles, free, slots, prefixed=lesson.is_in_prefix(m))
-            if isinstance(part, Slot) and lesson.is_under_time(m):
-                part = replace(part, small=True)
+            if isinstance(part, Slot) and part.kind == layout.NUMBER:
+                part = replace(part, kind=lesson.kind(m))
             first = twins.get(m.start())
-            if roles is not None and not any(roles) and not (idle or lesson.is_idle(m, free)):
-                bound = free and lesson.is_idle_in_its_width(m)
+            if roles is not None and not any(roles) and not (idle or is_idle(lesson, m, free=free)):
+                bound = free and is_idle_in_its_width(lesson, m)
                 part = Fixed(m.group(), all_digits(m.group()) if bound else bytes(len(m.group())))
             if first is not None:
-                part = Same(slot_of[first]) if first in slot_of else Slot(slots, whole=True)
+                part = Same(slot_of[first]) if first in slot_of else Slot(slots, layout.WHOLE)
             elif m.start() in wide:
-                part = Slot(slots, whole=True)
+                part = Slot(slots, layout.WHOLE)
             if isinstance(part, Slot) and part.index is not None:
                 slot_of[m.start()] = slots
                 _assign(template, roles or [], slots)
@@ -132,14 +153,14 @@ def _number(m: Match, roles: Roles | None, free: bool, index: int, *, prefixed: 
     a whole one stays one, as a fraction in its place makes the prefix a part of the message; and so
     does one that means nothing: of `cuda:7` is no number to be seen, of `cuda:-7` there is."""
     text = m.group()
-    if roles is None or not (free or not any(roles)):
+    escaped = m.string[m.start() - 1 : m.start()] == b"#" and len(text) >= _ESCAPED
+    if roles is None or not (free or not any(roles)) or (escaped and not any(roles)):
         return Fixed(text, bytes(len(text)))
-    whole = prefixed and text.isdigit()
-    if not free or (whole and len(text) > _WHOLE and not any(roles)):
+    whole = text.isdigit() and (prefixed or not any(roles))
+    if not free or (prefixed and whole and len(text) > _WHOLE and not any(roles)):
         return Fixed(text, all_digits(text))
-    if not any(roles):
-        return Slot(None, whole=text.isdigit() and len(text) <= _WHOLE)
-    return Slot(index, whole=whole and len(text) <= _WHOLE)
+    kind = layout.WHOLE if whole and len(text) <= _WHOLE else layout.NUMBER
+    return Slot(index if any(roles) else None, kind)
 
 
 def _assign(template: Template, roles: Roles, index: int) -> None:

@@ -603,3 +603,59 @@ def test_a_rank_beside_a_message_is_the_writers() -> None:
     data = "".join(f"{line}\n" for line in lines).encode()
     assert [row[2] for row in points(data)] == [n % 3 for n in range(40)]
     assert told(data, replay=True) == told(data, replay=False)
+
+
+_CELLS = st.one_of(
+    st.integers(0, 10**6).map(str), st.floats(0, 2000).map("{:.4f}".format), st.just(""),
+    st.integers(-2000, 0).map(str), st.floats(0, 2000).map("{:.1f}".format),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(_CELLS, _CELLS, _CELLS, _CELLS), min_size=8, max_size=40), st.booleans())
+def test_rows_of_comma_separated_values_are_replayed_as_they_are_read(
+    rows: list[tuple[str, ...]], headed: bool
+) -> None:
+    """Also where three digits behind a comma might be the end of a thousand."""
+    head = "epoch,step,train_loss,val_loss\n" if headed else ""
+    data = head + "".join(",".join(row) + "\n" for row in rows)
+    assert told(data.encode(), replay=False) == told(data.encode(), replay=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(_CELLS, _CELLS, _CELLS), min_size=8, max_size=40))
+def test_numbers_of_a_list_are_replayed_as_they_are_read(rows: list[tuple[str, ...]]) -> None:
+    """In an object, a line of words and between brackets."""
+    forms = ('{{"step": {}, "losses": [{},{}]}}', "step {} losses [{},{}]", "step={},loss={},lr={}")
+    for form in forms:
+        data = "".join(form.format(*row) + "\n" for row in rows)
+        assert told(data.encode(), replay=False) == told(data.encode(), replay=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**7)), min_size=8, max_size=40))
+def test_numbers_with_commas_between_their_thousands_are_replayed(
+    rows: list[tuple[int, int]],
+) -> None:
+    """Each number of groups is a form of its own."""
+    data = "".join(f"step {a:,} | loss 2.5 | tokens: {b:,}, tps {a:,}.5\n" for a, b in rows)
+    assert told(data.encode(), replay=False) == told(data.encode(), replay=True)
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("epoch,loss,val_loss\n", "{i},0.{n:04},1.{n:04}"),
+        ("epoch,lr,loss,val_loss\n", "{i},,0.{n:04},"),
+        ("epoch,step,loss,val_loss\n", "{i},{i},{n},0.{n}"),
+        ("Wall time,Step,Value\n", "1717237231.5,{i},0.{n:04}"),
+        ("", "step {i}: loss 0.{n:04}, tps {i},{n:03}"),
+        ("", "\x1b[2m2024-06-01T10:20:31Z\x1b[0m \x1b[32mINFO\x1b[0m loss\x1b[2m=\x1b[0m{i}.5"),
+        ("", "\x1b[32m2024-06-01 10:20:31\x1b[0m | \x1b[1mstep {i} loss \x1b[35m0.{n:04}"),
+    ],
+)
+def test_what_is_next_to_a_comma_or_a_colour_is_replayed(head: str, line: str) -> None:
+    """Rows below a header, thousands, and what a terminal shows in colours."""
+    data = (head + "".join(line.format(i=i, n=i) + "\n" for i in range(10, 99))).encode()
+    assert len(read_by_code(data)[1]) < 10
+    assert told(data, replay=False) == told(data, replay=True)
