@@ -42,7 +42,7 @@ def _powers_of_five() -> np.ndarray:
 
 
 _FIVES = _powers_of_five()
-_TENS = np.array([10.0**n for n in range(23)])
+TENS = np.array([10.0**n for n in range(23)])
 _WHOLE_TENS = np.array([10**n for n in range(9)], np.uint64)
 _ONE, _EIGHT, _THOUSAND = np.uint64(1), np.uint64(8), np.uint64(1000)
 _EXACT = np.uint64(1 << 53)  # a double tells all whole numbers below apart
@@ -71,8 +71,8 @@ def scaled(mantissa, power):
     """mantissa * 10^power, rounded as the standard says; the mantissa is not 0."""
     if mantissa < np.uint64(1 << 53) and -22 <= power <= 22:
         if power < 0:
-            return np.float64(mantissa) / _TENS[-power]
-        return np.float64(mantissa) * _TENS[power]
+            return np.float64(mantissa) / TENS[-power]
+        return np.float64(mantissa) * TENS[power]
     if power < _LEAST:
         return 0.0
     if power > _MOST:
@@ -183,7 +183,7 @@ def number_at(address, result):
             if mantissa >= _EXACT:
                 value = scaled(mantissa, -digits)
             else:
-                value = np.float64(mantissa) / _TENS[digits]
+                value = np.float64(mantissa) / TENS[digits]
     else:
         mantissa = digit_value(word, whole)
         if (mark | 32) == 101:

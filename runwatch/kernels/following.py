@@ -15,6 +15,7 @@ from runwatch.kernels.context import (
     trace_behind,
     writer_of,
 )
+from runwatch.kernels.fitting import fitted
 from runwatch.kernels.layout import (
     ASKED,
     ASKS,
@@ -102,7 +103,7 @@ from runwatch.kernels.layout import (
     VALUES,
     WIDTH,
 )
-from runwatch.kernels.matching import fitted, known, known_as_it_is
+from runwatch.kernels.matching import known, known_as_it_is
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
 from runwatch.kernels.place import all_count, is_beside, moved, note_change, said
 from runwatch.kernels.points import count, put_point, value_of

@@ -10,7 +10,7 @@ import numpy as np
 # of the text, its length, a, b, c). A WHOLE number is nothing but digits, a GROUPED one has commas
 # between its thousands, in front of one that stands APART is no such comma, a SMALL one is no more
 # than TIMES. A block says for each of `RUN` bytes the least that it may be, and how far above that.
-(NOTHING, STAMP, BLANKS, UNTIL, GIVEN, WHOLE, GROUPED, SAME, NUMBER, APART, SMALL, SMALL_APART,
+(NOTHING, STAMP, GIVEN, BLANKS, UNTIL, GROUPED, SAME, WHOLE, NUMBER, APART, SMALL, SMALL_APART,
  UNIX) = range(13)  # fmt: skip
 MAX_GROUPS = 5  # of three digits in a number
 OP_WIDTH = 6
@@ -52,9 +52,22 @@ GATE_WIDTH = 4
 EVENT_WIDTH = 5  # writer, template, line, time, where its values begin, -1 where it is refused
 DIGEST = 0x9E3779B97F4A7C15  # odd; what a digest of values is multiplied by for each
 
+# A stencil, in bytes: cells, then pairs of (operation, where) of what is more than digits, then
+# blocks, then numbers. The cells are its template and the bytes before the end of the line, and
+# where each part ends. A number is (where, 8 * slot, what to take away, divisor, scale, weights).
+Z_TEMPLATE, Z_LENGTH, Z_BLOCKS_END, Z_NUMBERS_END, Z_OTHERS_END = range(5)
+Z_OTHERS, Z_BLOCKS, Z_LONGEST, Z_NUMBER_WIDTH = 64, 192, 20 * RUN, 104
+Z_NUMBERS = Z_BLOCKS + 2 * Z_LONGEST
+Z_SIZE = Z_NUMBERS + 32 * Z_NUMBER_WIDTH
+STENCILS = 64  # of all templates; the oldest makes way
+# What is kept of each template: its credit, then its last stencils, the last used first. A credit
+# below 0 is how many texts are not worth a stencil.
+KEPT_STENCILS, KEPT_WIDTH = 4, 5
+
 # What `match` is given: addresses of tables, then numbers, then what it counts.
 (M_TEMPLATES, M_OPS, M_BLOCKS, M_FORMS, M_EXACT, M_NEXT, M_STAGED, M_VALUES, M_FORM_MASK,
- M_EXACT_MASK, M_ROOM, M_END, M_LAST, M_COUNT, M_LINES, M_WIDTH) = range(16)  # fmt: skip
+ M_EXACT_MASK, M_ROOM, M_END, M_LAST, M_COUNT, M_LINES, M_STENCILS, M_KEPT, M_HAND,
+ M_WIDTH) = range(19)  # fmt: skip
 # What `follow` is given besides.
 (F_POINTS, F_CONSTANTS, F_WRITERS, F_PLACES, F_MARKS, F_GATES, F_REACHED, F_CHANGED, F_BESIDE,
  F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_EVENT, F_EVENT_VALUES, F_RANKS, F_ROOM, F_KINDS,

@@ -6,21 +6,12 @@ Tables are given by address and read cell by cell.
 
 import numpy as np
 
-from runwatch.kernels.decimal import (
-    digit_count,
-    digit_value,
-    ends_thousands,
-    number_at,
-    thousands_at,
-)
+from runwatch.kernels.fitting import fitted
 from runwatch.kernels.layout import (
-    APART,
-    BEYOND,
-    BLANKS,
     FORM_COUNTED,
     FORM_WEIGHTS,
-    GIVEN,
-    GROUPED,
+    KEPT_STENCILS,
+    KEPT_WIDTH,
     LONGEST,
     M_BLOCKS,
     M_COUNT,
@@ -29,49 +20,45 @@ from runwatch.kernels.layout import (
     M_EXACT_MASK,
     M_FORM_MASK,
     M_FORMS,
+    M_HAND,
+    M_KEPT,
     M_LAST,
     M_LINES,
     M_NEXT,
     M_OPS,
     M_ROOM,
     M_STAGED,
+    M_STENCILS,
     M_TEMPLATES,
     M_VALUES,
     MAX_FILLING,
     NEXTS,
-    NUMBER,
-    OP_WIDTH,
     OPS,
     OPS_END,
-    RUN,
-    SAME,
     SIBLING,
-    SMALL,
     STAGED_WIDTH,
-    STAMP,
-    TIMES,
-    UNIX,
-    UNTIL,
+    STENCILS,
     VALUES,
-    WHOLE,
     WIDTH,
+    Z_SIZE,
+    Z_TEMPLATE,
 )
 from runwatch.kernels.memory import (
     byte_at,
-    differs_at,
-    double_at,
     ends_at,
-    put_double,
     put_whole,
     trailing_zeros,
     whole_at,
     word_at,
 )
-from runwatch.kernels.moment import stamp_at, unix_moment
+from runwatch.kernels.stencil import cut, stencilled
 
-_BLANKS = np.uint64(0x2020202020202020)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
+# A template begins with a credit, and has so much at most; a stencil costs it. Without any, it has
+# none for a while.
+_CREDIT, _MOST, _COST, _WHILE = 32, 64, 4, 1024
+_FEW = 3  # operations, which are as quick as a stencil
 
 
 def text_end(address, limit):
@@ -130,85 +117,6 @@ def found_in(table, mask, key):
         at = (at + 1) & mask
 
 
-def fitted(at, row, ops, blocks, values):
-    """The address behind a text that a template fits, 0 where it does not. Values are filled in
-    on the way."""
-    start, op = at, ops + whole_at(row + 8 * OPS) * (8 * OP_WIDTH)
-    end = ops + whole_at(row + 8 * OPS_END) * (8 * OP_WIDTH)
-    while op < end:
-        block = blocks + whole_at(op + 8) * (2 * RUN)
-        behind = at + whole_at(op + 16)
-        while at < behind:
-            if differs_at(at, block):
-                return np.int64(0)
-            at += RUN
-            block += 2 * RUN
-        at = behind
-        kind = whole_at(op)
-        if kind >= NUMBER:  # the one call of `number_at`, so that it is laid out in place
-            begin = at if kind != UNIX else at - whole_at(op + 40)
-            place = values + 8 * whole_at(op + 24)
-            behind = number_at(begin, place)
-            if behind == 0:
-                return np.int64(0)
-            if kind == UNIX:
-                moment = unix_moment(double_at(place)) - whole_at(op + 32)
-                if behind != at or moment < 0 or moment >= BEYOND:
-                    return np.int64(0)
-                put_double(place, np.float64(moment))
-            elif (kind == SMALL and double_at(place) > TIMES) or (
-                kind == APART and ends_thousands(begin, start)
-            ):
-                return np.int64(0)
-            at = behind
-        elif kind == BLANKS:
-            start = at
-            count = np.int64(8)
-            while count == 8:
-                count = trailing_zeros(word_at(at) ^ _BLANKS) >> 3
-                at += count
-            if at == start:
-                return np.int64(0)
-        elif kind == UNTIL:
-            behind = at + MAX_FILLING
-            byte = byte_at(at)
-            while byte != 124 and byte != 10 and byte != 13 and at < behind:
-                at += 1
-                byte = byte_at(at)
-            if byte != 124:
-                return np.int64(0)
-        elif kind == WHOLE:
-            word = word_at(at)
-            count = digit_count(word)
-            if count == 0 or count == 8:
-                return np.int64(0)
-            put_double(values + 8 * whole_at(op + 24), np.float64(digit_value(word, count)))
-            at += count
-        elif kind == GROUPED:
-            at = thousands_at(at, values + 8 * whole_at(op + 24))
-            if at == 0:
-                return np.int64(0)
-        elif kind == SAME:
-            word = word_at(at)
-            count = digit_count(word)
-            if count == 0 or count == 8:
-                return np.int64(0)
-            if np.float64(digit_value(word, count)) != double_at(values + 8 * whole_at(op + 24)):
-                return np.int64(0)
-            at += count
-        elif kind == GIVEN:
-            put_whole(values + 8 * whole_at(op + 24), whole_at(op + 32))
-        elif kind == STAMP:
-            place = whole_at(op + 40)
-            moment = stamp_at(at - (place & 255), whole_at(op + 24)) - whole_at(op + 32)
-            if moment < 0 or moment >= BEYOND:
-                return np.int64(0)
-            put_double(values + 8 * (place >> 8), np.float64(moment))
-        op += 8 * OP_WIDTH
-    end = byte_at(at)
-    return at if end == 10 or end == 13 else np.int64(0)
-
-
 def _fitting(first, at, given, values):
     """Which of a ring of siblings fits a text, -1 where none does."""
     templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
@@ -243,10 +151,52 @@ def known_as_it_is(at, end, given, values):
     return _fitting(first, at, given, values)
 
 
-def _put_first(row, place, t):
+def _fitted_again(at, t, row, given, values):
+    """As `fitted`, of a template that is likely: its stencils are tried first, and one is cut where
+    none fits."""
+    ops, blocks = whole_at(given + 8 * M_OPS), whole_at(given + 8 * M_BLOCKS)
+    kept, stencils = whole_at(given + 8 * M_KEPT), whole_at(given + 8 * M_STENCILS)
+    kept += 8 * KEPT_WIDTH * t
+    credit, tried = whole_at(kept), np.int64(0)
+    if credit >= 0:
+        while tried < KEPT_STENCILS:
+            number = whole_at(kept + 8 + 8 * tried)
+            if number < 0:
+                break
+            stencil = stencils + Z_SIZE * number
+            if whole_at(stencil + 8 * Z_TEMPLATE) == t:
+                behind = stencilled(at, stencil, ops, values)
+                if behind:
+                    if tried:
+                        _put_first(kept + 8, tried, KEPT_STENCILS, number)
+                    if credit < _MOST:
+                        put_whole(kept, credit + 1)
+                    return behind
+            tried += 1
+    behind = fitted(at, row, ops, blocks, values)
+    if behind == 0:
+        return behind
+    if credit < 0:
+        credit = credit + 1 if credit < -1 else np.int64(_CREDIT)
+    else:
+        credit -= _COST
+        number = whole_at(given + 8 * M_HAND)
+        few = whole_at(row + 8 * OPS_END) - whole_at(row + 8 * OPS) < _FEW
+        if few or credit < 0:
+            credit = np.int64(-_WHILE)
+        elif cut(at, behind, t, row, ops, blocks, stencils + Z_SIZE * number):
+            _put_first(kept + 8, tried, KEPT_STENCILS, number)
+            put_whole(given + 8 * M_HAND, (number + 1) % STENCILS)
+        else:
+            credit = np.int64(-_WHILE)
+    put_whole(kept, credit)
+    return behind
+
+
+def _put_first(row, place, width, t):
     """Put a number in front of a row of them, in place of the one that stood there or at its
     end."""
-    place = min(place, NEXTS - 1)
+    place = min(place, width - 1)
     while place > 0:
         put_whole(row + 8 * place, whole_at(row + 8 * place - 8))
         place -= 1
@@ -260,8 +210,7 @@ def match(at, limit, given):
     text that no template fits is staged with template -1. It stops early where the room for rows
     (`M_ROOM`) is used up; values have room for `MAX_SLOTS` more than they need by then.
     """
-    templates, ops = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_OPS)
-    blocks, nexts = whole_at(given + 8 * M_BLOCKS), whole_at(given + 8 * M_NEXT)
+    templates, nexts = whole_at(given + 8 * M_TEMPLATES), whole_at(given + 8 * M_NEXT)
     staged, values = whole_at(given + 8 * M_STAGED), whole_at(given + 8 * M_VALUES)
     room, last = whole_at(given + 8 * M_ROOM), whole_at(given + 8 * M_LAST)
     count, line, used = np.int64(0), np.int64(0), np.int64(0)
@@ -279,7 +228,7 @@ def match(at, limit, given):
             t = whole_at(near + 8 * tried)
             if t < 0:
                 break
-            behind = fitted(at, templates + 8 * WIDTH * t, ops, blocks, value)
+            behind = _fitted_again(at, t, templates + 8 * WIDTH * t, given, value)
             if behind:
                 break
             tried += 1
@@ -287,7 +236,7 @@ def match(at, limit, given):
             behind = text_end(at, whole_at(given + 8 * M_END))
             t = known(at, behind, given, value)
         if last >= 0 and t >= 0 and (tried > 0 or whole_at(near) < 0):
-            _put_first(near, tried, t)
+            _put_first(near, tried, NEXTS, t)
         row = staged + 8 * STAGED_WIDTH * count
         put_whole(row, t)
         put_whole(row + 8, at)

@@ -102,6 +102,16 @@ def ends_at(code: Code, address: str) -> str:
     return code.take(f"bitcast <{_BLOCK} x i1> {either} to i64")
 
 
+@_primitive(WHOLE, WHOLE, WHOLE)
+def weighed_at(code: Code, address: str, weights: str) -> str:
+    """The sum of the next 8 bytes, each as often as its weight of 32 bits says."""
+    wide = "<8 x i32>"
+    text = code.take(f"zext <8 x i8> {_load(code, address, '<8 x i8>')} to {wide}")
+    products = code.take(f"mul {wide} {text}, {_load(code, weights, wide)}")
+    found = code.take(f"call i32 @llvm.vector.reduce.add.v8i32({wide} {products})")
+    return code.take(f"zext i32 {found} to i64")
+
+
 @_primitive(WHOLE, UNSIGNED)
 def trailing_zeros(code: Code, word: str) -> str:
     """Zero bits below the lowest set one; 64 where none is set."""
@@ -144,6 +154,18 @@ def double_at(code: Code, address: str) -> str:
 def put_whole(code: Code, address: str, value: str) -> None:
     """Store an int64."""
     _store(code, address, "i64", value)
+
+
+@_primitive(None, WHOLE, WHOLE)
+def put_half(code: Code, address: str, value: str) -> None:
+    """Store the low four bytes of an int64."""
+    _store(code, address, "i32", code.take(f"trunc i64 {value} to i32"))
+
+
+@_primitive(None, WHOLE, WHOLE)
+def put_byte(code: Code, address: str, value: str) -> None:
+    """Store the lowest byte of an int64."""
+    _store(code, address, "i8", code.take(f"trunc i64 {value} to i8"))
 
 
 @_primitive(None, WHOLE, REAL)

@@ -6,6 +6,7 @@ from runwatch.kernels import layout, native
 from runwatch.parse.program import Addresses, Program
 
 _ROOM = 1 << 14  # texts of a block; a block of shorter texts is matched in several goes
+_SEEN_FIRST = 8  # texts of a template, before it has a stencil
 _VALUES = 8 * _ROOM + 2 * layout.MAX_SLOTS
 
 
@@ -16,6 +17,9 @@ class Stage:
         self.texts = np.empty((_ROOM, layout.STAGED_WIDTH), np.int64)
         self._values = np.empty(_VALUES)
         self._nexts = np.empty((0, layout.NEXTS), np.int64)
+        self._kept = np.empty((0, layout.KEPT_WIDTH), np.int64)
+        self._stencils = np.empty((layout.STENCILS, layout.Z_SIZE), np.uint8)
+        self._stencils[:, :8] = 255  # of no template
         self.given = np.zeros(layout.M_WIDTH, np.int64)
         self.given[layout.M_LAST] = -1
         self._addresses = Addresses(self.given)
@@ -32,12 +36,18 @@ class Stage:
             nexts = np.full((len(program.templates.rows), layout.NEXTS), -1, np.int64)
             nexts[: len(self._nexts)] = self._nexts
             self._nexts = nexts
+            kept = np.full((len(nexts), layout.KEPT_WIDTH), -1, np.int64)
+            kept[:, 0] = -_SEEN_FIRST
+            kept[: len(self._kept)] = self._kept
+            self._kept = kept
         self._addresses.tell(
             program.templates.rows, program.ops.rows, program.blocks.rows, program.forms.rows,
             program.exact.rows, self._nexts, self.texts, self._values,
         )  # fmt: skip
         self.given[layout.M_FORM_MASK] = program.forms.mask
         self.given[layout.M_EXACT_MASK] = program.exact.mask
+        self.given[layout.M_STENCILS] = self._stencils.ctypes.data
+        self.given[layout.M_KEPT] = self._kept.ctypes.data
         self.given[layout.M_ROOM] = _ROOM
 
     def match(self, at: int, limit: int, end: int) -> "Stage":

@@ -32,6 +32,7 @@ declare i64 @llvm.abs.i64(i64, i1)
 declare i64 @llvm.cttz.i64(i64, i1)
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare <32 x i8> @llvm.usub.sat.v32i8(<32 x i8>, <32 x i8>)
+declare i32 @llvm.vector.reduce.add.v8i32(<8 x i32>)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
