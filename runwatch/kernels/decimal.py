@@ -219,21 +219,24 @@ def _long_number_at(first, negative, result):
 
 
 def ends_thousands(address, begin):
-    """Whether the digits at an address, behind a comma, may be the last ones of a number with
-    commas between its thousands, in a text that begins at another."""
+    """1 where the digits at an address, behind a comma, may be the last ones of a number with
+    commas between its thousands, in a text that begins at another; else 0."""
     if digit_count(word_at(address)) != 3:
-        return False
+        return np.int64(0)
     if byte_at(address + 3) == 44 and digit_count(word_at(address + 4)) > 0:
-        return False  # it would go on
+        return np.int64(0)  # it would go on
     at, count = address - 2, 0
     while at >= begin and count < 4 and 48 <= byte_at(at) <= 57:
         at -= 1
         count += 1
-    if count == 4 or at < begin:
-        return count < 4
-    byte = byte_at(at)
-    letter = byte | 32
-    return not (byte == 46 or byte == 64 or byte == 95 or (97 <= letter <= 122) or byte >= 128)
+    if count == 4:
+        return np.int64(0)
+    if at >= begin:  # behind a letter no number begins
+        byte = byte_at(at)
+        letter = byte | 32
+        if byte == 46 or byte == 64 or byte == 95 or 97 <= letter <= 122:
+            return np.int64(0)
+    return np.int64(1)
 
 
 def thousands_at(address, result):

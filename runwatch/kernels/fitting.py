@@ -15,7 +15,9 @@ from runwatch.kernels.layout import (
     BLANKS,
     GIVEN,
     GROUPED,
+    HEX,
     MAX_FILLING,
+    MAX_HEX,
     NUMBER,
     OP_WIDTH,
     OPS,
@@ -43,6 +45,17 @@ from runwatch.kernels.memory import (
 from runwatch.kernels.moment import stamp_at, unix_moment
 
 _BLANKS = np.uint64(0x2020202020202020)
+
+
+def hex_end(at, end):
+    """The address behind the hexadecimal digits at another, no further than an end."""
+    while at < end:
+        byte = byte_at(at)
+        letter = byte | 32
+        if not (48 <= byte <= 57 or 97 <= letter <= 102):
+            return at
+        at += 1
+    return at
 
 
 def fitted(at, row, ops, blocks, values):
@@ -91,6 +104,11 @@ def fitted(at, row, ops, blocks, values):
                 byte = byte_at(at)
             if byte != 124:
                 return np.int64(0)
+        elif kind == HEX:
+            behind = hex_end(at, at + MAX_HEX)
+            if behind == at:
+                return np.int64(0)
+            at = behind
         elif kind == WHOLE:
             word = word_at(at)
             count = digit_count(word)

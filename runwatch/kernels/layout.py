@@ -10,9 +10,10 @@ import numpy as np
 # of the text, its length, a, b, c). A WHOLE number is nothing but digits, a GROUPED one has commas
 # between its thousands, in front of one that stands APART is no such comma, a SMALL one is no more
 # than TIMES. A block says for each of `RUN` bytes the least that it may be, and how far above that.
-(NOTHING, STAMP, GIVEN, BLANKS, UNTIL, GROUPED, SAME, WHOLE, NUMBER, APART, SMALL, SMALL_APART,
- UNIX) = range(13)  # fmt: skip
+(NOTHING, STAMP, GIVEN, BLANKS, UNTIL, HEX, GROUPED, SAME, WHOLE, NUMBER, APART, SMALL,
+ SMALL_APART, UNIX) = range(14)  # fmt: skip
 MAX_GROUPS = 5  # of three digits in a number
+MAX_HEX = 64  # digits of an address in memory
 OP_WIDTH = 6
 # A stamp's text is compared with the text before it, then read: where its fields begin, in bits of
 # `a`, six for each place and two or three for a width. A year, or a month, of no width is the one

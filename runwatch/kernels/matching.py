@@ -6,7 +6,7 @@ Tables are given by address and read cell by cell.
 
 import numpy as np
 
-from runwatch.kernels.fitting import fitted
+from runwatch.kernels.fitting import fitted, hex_end
 from runwatch.kernels.layout import (
     FORM_COUNTED,
     FORM_WEIGHTS,
@@ -73,13 +73,17 @@ def text_end(address, limit):
 
 
 def form_at(at, end):
-    """A number for the form of a text: what it is without its numbers, blanks and drawn bars."""
-    sum_, sums = np.uint64(0), np.uint64(0)
+    """A number for the form of a text: what it is without its numbers, addresses, blanks and drawn
+    bars."""
+    sum_, sums, before = np.uint64(0), np.uint64(0), np.int64(0)
     while at < end:
         byte = byte_at(at)
         sum_ += FORM_WEIGHTS[byte]
         sums += sum_ & FORM_COUNTED[byte]
         at += 1
+        if byte == 120 and before == 48:
+            at = hex_end(at, end)
+        before = byte
         if byte == 37 and byte_at(at) == 124:
             last = min(end, at + MAX_FILLING)
             behind = at + 1

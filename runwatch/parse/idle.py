@@ -3,6 +3,8 @@ others in their place: the digit of a name may make it a known one, the head of 
 
 from typing import TYPE_CHECKING
 
+from runwatch.parse.parts import Fixed, Hex, Part
+
 if TYPE_CHECKING:
     from runwatch.parse.lesson import Known, Lesson, Match
 
@@ -11,7 +13,21 @@ _NO_RANK = 7  # digits of a number that is too large for a rank
 # rank would not be seen.
 _FEWEST, _OTHER = b"7", b"6"
 _TIMES = [b"1714564801", b"1714564801123"]  # in Unix seconds and milliseconds
+_ADDRESSES = b"0xb4d1c0ffee17", b"0x7", b"0x1060e5"
 _SIGHT = 64  # bytes in front of a number
+
+
+def addresses(lesson: "Lesson") -> dict[int, Part]:
+    """The addresses in memory of a line by where they stand, any others of which mean as little;
+    texts where they do not."""
+    found = [m for m in lesson.tokens if m.group(3) is not None]
+    open = found and all(_are_idle(lesson, found, other) for other in _ADDRESSES)
+    return {m.start(): Hex() if open else Fixed(m.group(), bytes(len(m.group()))) for m in found}
+
+
+def _are_idle(lesson: "Lesson", found: "list[Match]", other: bytes) -> bool:
+    seen = lesson.look([(m.start(), m.end(), other) for m in found])
+    return seen is not None and seen.same(lesson.base)
 
 
 def all_idle(lesson: "Lesson", known: "Known") -> bool:

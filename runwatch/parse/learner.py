@@ -106,7 +106,7 @@ class Learner:
         reports = trace.taken and trace.taken[0][0].points
         if count < (_REPORTING if reports else _SILENT) or not self._has_room(form):
             return False
-        template = learn(line, self._probe, trace.before)
+        template = learn(line, self._probe, trace)
         if template is None or not self._add(template, form):
             return False
         if self._memory is not None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from runwatch.kernels import layout
 from runwatch.parse import numeral
 from runwatch.parse.dating import dating
-from runwatch.parse.idle import telling
+from runwatch.parse.idle import addresses, telling
 from runwatch.parse.parts import Part
 from runwatch.parse.probe import Probe
 from runwatch.parse.structured import TIME_KEYS
@@ -44,12 +44,13 @@ class Lesson:
         self.tokens = tokens
         message = probe.message.encode()  # of the base, which was looked at last
         self._front = len(line) - len(message) if line.endswith(message) else 0
-        self.dated = {m.start(): part for m in tokens if (part := self._dated(m)) is not None}
-        self.numbers = [m for m in tokens if m.start() not in self.dated]
+        dated = {m.start(): part for m in tokens if (part := self._dated(m)) is not None}
+        self.told = dated | addresses(self)
+        self.numbers = [m for m in tokens if m.start() not in self.told]
         self._free = {
             m.start(): m.group(2) is not None and numeral.is_free(line, m) for m in self.numbers
         }
-        times = [m for m in tokens if m.start() in self.dated]
+        times = [m for m in tokens if m.start() in self.told]
         inside = [m for m in self.numbers if not self.is_in_prefix(m)]
         found = numeral.listed(line, inside, times) if b"," in line else {}
         self._listed = {at: apart for at, apart in found.items() if not self._free[at]}
@@ -93,8 +94,7 @@ class Lesson:
         }
 
     def _is_free(self, m: Match, roles: Roles) -> bool:
-        """Whether a number may have any width once it was seen that others go where it does; one
-        in a list only if it means something."""
+        """Whether a number that goes there may have any width; in a list, if it goes anywhere."""
         return self._free[m.start()] or (m.start() in self._listed and any(roles))
 
     def _other(self, m: Match, index: int) -> bytes:

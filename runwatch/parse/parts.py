@@ -65,11 +65,16 @@ class Blanks:
 
 
 @frozen
+class Hex:
+    """The digits of an address in memory, behind its `0x`."""
+
+
+@frozen
 class Filling:
     """What a progress bar is drawn with, up to its end."""
 
 
-Part = Slot | Same | Moment | Fixed | Blanks | Filling
+Part = Slot | Same | Moment | Fixed | Blanks | Hex | Filling
 
 
 @mutable

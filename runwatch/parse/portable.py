@@ -5,13 +5,14 @@ another line has the same. So a template is made again from a line like the one 
 from, and of what a log says only ranks and zones are kept.
 """
 
+import re
 from typing import Any
 
 from runwatch.digest import blake2b
 from runwatch.kernels import layout
 from runwatch.parse import numeral
 from runwatch.parse.moment import Layout, UnixTime
-from runwatch.parse.parts import Blanks, Filling, Fixed, Moment, Part, Same, Slot, Template
+from runwatch.parse.parts import Blanks, Filling, Fixed, Hex, Moment, Part, Same, Slot, Template
 from runwatch.parse.plan import Evidence
 from runwatch.parse.silence import Traits
 from runwatch.parse.table import NO_HEAD, Head
@@ -22,10 +23,14 @@ Record = tuple[Any, ...]  # of numbers, texts of our own and digests, as `marsha
 Found = tuple[list[Part], dict[int, float]]
 
 _DIGEST = 16  # bytes
-_FIXED, _SLOT, _SAME, _MOMENT, _BLANKS, _FILLING = range(6)
+_FIXED, _SLOT, _SAME, _MOMENT, _BLANKS, _HEX, _FILLING = range(7)
 _NUMBER = compiled(numeral.NUMBER)
 _WRITTEN = {layout.WHOLE: compiled(rb"\d+"), layout.GROUPED: compiled(numeral.GROUPED)}
-_SPACES, _DRAWN = compiled(rb" +"), compiled(rb"[^|\r\n]*(?=\|)")
+_OPEN: dict[int, tuple[re.Pattern[bytes], Part]] = {
+    _BLANKS: (compiled(rb" +"), Blanks()),
+    _HEX: (compiled(rb"[0-9a-fA-F]{1,%d}" % layout.MAX_HEX), Hex()),
+    _FILLING: (compiled(rb"[^|\r\n]*(?=\|)"), Filling()),
+}
 _ZERO = 48
 
 
@@ -112,7 +117,7 @@ def _told(part: Part, fixed: list[bytes]) -> tuple[Any, ...]:
         fixed.append(_masked(part.text, part.free))
         fields = part.layout.fields if isinstance(part.layout, Layout) else ()
         return _MOMENT, len(part.text), fields, part.offset
-    return (_BLANKS,) if isinstance(part, Blanks) else (_FILLING,)
+    return next((kind,) for kind, (_, open) in _OPEN.items() if part == open)
 
 
 def _made(
@@ -131,9 +136,10 @@ def _made(
             return None
         fixed.append(_masked(text, part.free))
         return end, part
-    if kind in (_BLANKS, _FILLING):
-        m = (_SPACES if kind == _BLANKS else _DRAWN).match(line, at)
-        return m and (m.end(), Blanks() if kind == _BLANKS else Filling())
+    if kind in _OPEN:
+        pattern, open = _OPEN[kind]
+        m = pattern.match(line, at)
+        return m and (m.end(), open)
     m = _WRITTEN.get(layout.WHOLE if kind == _SAME else said[1], _NUMBER).match(line, at)
     if m is None:
         return None

@@ -62,11 +62,14 @@ class Probe(Reader):
         be replayed."""
         self._context = context
         self.writers.forget()
-        self._peeler.misdated = False
         trace = Trace()
         self.read_line(_ALONE, 1, line, trace)
+        return self.judged(line, trace)
+
+    def judged(self, line: bytes, trace: Trace) -> Outcome | None:
+        """The same of a line that was read, by whomever, outside of a traceback."""
         self.message = trace.seen[-1][0].message if trace.seen else ""
-        if (self._timed and self._peeler.misdated) or b"\r" in line[:-1]:
+        if (self._timed and trace.misdated) or b"\r" in line[:-1]:
             return None  # another stamp in its place may be a date
         outcome = trace.outcome(timed=self._timed)
         if self._timed and outcome is not None and outcome.form and outcome.time is None:

@@ -9,7 +9,7 @@ import numpy as np
 from runwatch.arrays import Array, Ints
 from runwatch.kernels import layout
 from runwatch.parse.moment import Layout
-from runwatch.parse.parts import Blanks, Fixed, Moment, Part, Same, Slot, Template
+from runwatch.parse.parts import Blanks, Filling, Fixed, Hex, Moment, Part, Same, Slot, Template
 from runwatch.parse.plan import Evidence
 from runwatch.parse.table import NO_HEAD, Head
 from runwatch.parse.trace import Outcome
@@ -18,6 +18,7 @@ _EVIDENCE = {
     Evidence.NONE: layout.NONE, Evidence.KNOWN: layout.KNOWN, Evidence.HELD: layout.HELD,
     Evidence.CLEAR: layout.CLEAR,
 }  # fmt: skip
+_OPEN = {Blanks: layout.BLANKS, Hex: layout.HEX, Filling: layout.UNTIL}  # what says nothing
 _ANY_DIGIT = 9  # how far above the least one a digit may be
 _ROOMS = bytes.maketrans(b"\1", bytes([_ANY_DIGIT]))
 _SHORT = 2  # letters: a variable, not the name of a metric
@@ -242,8 +243,7 @@ class Program:
         elif isinstance(part, Moment):
             self.ops.add(layout.UNIX, *text, moment, part.offset, len(part.text))
         else:
-            kind = layout.BLANKS if isinstance(part, Blanks) else layout.UNTIL
-            self.ops.add(kind, *text, 0, 0, 0)
+            self.ops.add(_OPEN[type(part)], *text, 0, 0, 0)
 
 
 def _traits(said: Outcome) -> int:

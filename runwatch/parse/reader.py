@@ -87,9 +87,10 @@ class Reader:
         self, stream: Stream, line: int, raw: bytes, trace: "Trace | None" = None
     ) -> None:
         """Read one whole line by the readable path, its steps written down in a trace."""
-        self._trace = trace
+        self._trace, self._peeler.misdated = trace, False
         self._line(stream, line, raw.decode("utf-8", "replace"))
-        self._trace = None
+        if trace is not None:
+            self._trace, trace.misdated = None, self._peeler.misdated
 
     # From a line to its texts
 

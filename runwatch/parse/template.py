@@ -15,6 +15,7 @@ from runwatch.parse.lesson import Known, Lesson, Match, Roles
 from runwatch.parse.moment import STAMP
 from runwatch.parse.parts import (
     Fixed,
+    Hex,
     Moment,
     Part,
     Same,
@@ -26,12 +27,15 @@ from runwatch.parse.parts import (
     up_to,
 )
 from runwatch.parse.probe import Probe
-from runwatch.parse.trace import Context, Outcome
+from runwatch.parse.trace import Context, Outcome, Trace
 from runwatch.pattern import compiled
 
 _BEHIND = rb"(?:(?<![\w.@#])|" + numeral.COLOURED + rb")"
 _TOKENS, _GROUPED = (
-    compiled(rb"(" + STAMP + rb")|" + _BEHIND + rb"(" + number + rb")|(\d+)")
+    compiled(
+        rb"(" + STAMP + rb")|" + _BEHIND + rb"(?!0x[0-9a-fA-F])(" + number + rb")"
+        rb"|(?<![\w.@#])(0x[0-9a-fA-F]++)(?!\w)|(\d+)"
+    )
     for number in (numeral.NUMBER, rb"(?:" + numeral.GROUPED + rb"|" + numeral.NUMBER + rb")")
 )
 _BAR = compiled(rb"%\|([^|\r\n]{0,300}?)\|")
@@ -40,9 +44,11 @@ _ESCAPED = 3  # digits behind a `#` that may be a byte as syslog writes it
 _WHOLE = 7  # digits that a kernel reads at once
 
 
-def learn(line: bytes, probe: Probe, before: Context) -> Template | None:
-    """The template of a line in a context, None where it has none."""
-    base = probe.look(line, before)
+def learn(line: bytes, probe: Probe, trace: Trace) -> Template | None:
+    """The template of a line that took these steps, None where it has none."""
+    base, before = probe.judged(line, trace), trace.before
+    if base is not None and base.traced:
+        base = probe.look(line, before)  # what it is elsewhere
     if base is None:
         return None
     bar = _BAR.search(line)
@@ -119,8 +125,10 @@ def _lay_out(template: Template, lesson: Lesson, known: Known, bar: Match | None
     for m in lesson.tokens:
         up_to(template.parts, line, at, m.start(), bar)
         at = m.end()
-        part: Part | None = lesson.dated.get(m.start())
-        if part is not None:
+        part: Part | None = lesson.told.get(m.start())
+        if isinstance(part, Hex):
+            fixed(template.parts, m.group()[:2])
+        elif part is not None:
             template.timed = template.timed or isinstance(part, Moment)
         else:
             roles, free = known[m.start()]

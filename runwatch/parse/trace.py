@@ -104,6 +104,7 @@ class Trace:
     tabular: bool = False
     head: Head | None = None
     odd: bool = False  # something that no template can do
+    misdated: bool = False  # whether a stamp was no date
 
     def see(
         self, said: Prefix, rank: int | None, message: str, traits: Traits, block: str,

@@ -1,5 +1,6 @@
 """Numbers in bytes are worth what Python says they are."""
 
+import re
 import struct
 
 import numpy as np
@@ -8,23 +9,25 @@ from hypothesis import strategies as st
 
 from runwatch.kernels.building import built
 from runwatch.kernels.layout import PAD
-from runwatch.kernels.native import Library
+from runwatch.kernels.native import Library, Native
 
 LIBRARY = Library("tested", "tests fail")
 number_at = LIBRARY.kernel("decimal.number_at", "nn")
+thousands_at = LIBRARY.kernel("decimal.thousands_at", "nn")
+ends_thousands = LIBRARY.kernel("decimal.ends_thousands", "nn")
 LIBRARY.take(built(LIBRARY))
 
 DECIMAL = st.from_regex(r"\A-?[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?\Z")
 PRINTED = st.floats(allow_nan=False, allow_infinity=False).map(repr)
 
 
-def read(text: str) -> tuple[float, int]:
+def read(text: str, kernel: Native = number_at) -> tuple[float, int]:
     """The value at the start of a text and the characters it takes."""
     data = np.zeros(len(text) + PAD, np.uint8)
     data[: len(text)] = np.frombuffer(text.encode(), np.uint8)
     result = np.zeros(1)
     start = int(data.ctypes.data)
-    behind = int(number_at(start, int(result.ctypes.data)))
+    behind = int(kernel(start, int(result.ctypes.data)))
     return float(result[0]), behind - start if behind else 0
 
 
@@ -49,3 +52,30 @@ def test_no_text_is_read_beyond_its_number(text: str) -> None:
     value, length = read(text)
     if length:
         assert struct.pack("d", float(text[:length])) == struct.pack("d", value)
+
+
+@given(
+    st.integers(0, 10**17), st.sampled_from(["", " ", "x", "}", "\n", "-", ".", "5", ",5", ",123x"])
+)
+def test_a_number_with_commas_is_read_whole_or_not_at_all(value: int, behind: str) -> None:
+    """Groups of three digits, as `format` writes them."""
+    text = f"{value:,}"
+    found, length = read(text + behind, thousands_at)
+    if "," in text and behind[:1] not in (",", "5"):
+        assert (found, length) == (float(value), len(text))
+    elif length:
+        assert behind == ",123x"
+
+
+@given(st.text("0123456789.,-x ", max_size=12), st.text("0123456789.,-x ", max_size=8))
+def test_digits_that_may_end_a_thousand_are_told(before: str, behind: str) -> None:
+    """As the reader's pattern does, which looks for the whole number."""
+    text = f"{before}7,{behind}"
+    data = np.zeros(len(text) + PAD, np.uint8)
+    data[: len(text)] = np.frombuffer(text.encode(), np.uint8)
+    start, at = int(data.ctypes.data), len(before) + 2
+    told = bool(ends_thousands(start + at, start))
+    assert told == (
+        re.match(r"\d{3}(?!\d|,\d)", behind) is not None
+        and (re.search(r"(?<![\w.@])\d{1,3}\Z", f"{before}7") is not None)
+    )

@@ -659,3 +659,21 @@ def test_what_is_next_to_a_comma_or_a_colour_is_replayed(head: str, line: str) -
     data = (head + "".join(line.format(i=i, n=i) + "\n" for i in range(10, 99))).encode()
     assert len(read_by_code(data)[1]) < 10
     assert told(data, replay=False) == told(data, replay=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "host:7:8 [0] NCCL INFO comm {:#x} rank {} nranks 64 - Init COMPLETE",
+        "frame #3: <unknown function> + 0x8609 ({:#x} in /lib/libc.so.{})",
+        "step 3 loss 2.5 of <torch.optim.Adam object at {:#x}> {}",
+        "crop {1}x{0:x} of step 3 loss 2.5",
+    ],
+)
+def test_an_address_in_memory_is_replayed(line: str) -> None:
+    """Whatever letters it has; a size is none."""
+    data = b"".join(
+        f"{line.format(0x7FE19C147750 * i % 0xFFFFFFFFFFF, i % 8)}\n".encode() for i in range(1, 99)
+    )
+    assert told(data, replay=False) == told(data, replay=True)
+    assert "x{" in line or len(read_by_code(data)[1]) < 10
