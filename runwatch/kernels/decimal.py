@@ -43,7 +43,7 @@ def _powers_of_five() -> np.ndarray:
 
 _FIVES = _powers_of_five()
 TENS = np.array([10.0**n for n in range(23)])
-_WHOLE_TENS = np.array([10**n for n in range(9)], np.uint64)
+_WHOLE_TENS = np.array([10**n for n in range(17)], np.uint64)
 _ONE, _EIGHT, _THOUSAND = np.uint64(1), np.uint64(8), np.uint64(1000)
 _EXACT = np.uint64(1 << 53)  # a double tells all whole numbers below apart
 _ZEROS = np.uint64(0x3030303030303030)
@@ -73,6 +73,11 @@ def scaled(mantissa, power):
         if power < 0:
             return np.float64(mantissa) / TENS[-power]
         return np.float64(mantissa) * TENS[power]
+    return rounded(mantissa, power)
+
+
+def rounded(mantissa, power):
+    """As `scaled`, in the same steps for numbers of few digits and of many."""
     if power < _LEAST:
         return 0.0
     if power > _MOST:
@@ -158,15 +163,16 @@ def number_at(address, result):
     end = whole = trailing_zeros(odd)
     if whole == 0:
         return np.int64(0)
-    if whole > 8:
-        return _long_number_at(first, negative, result)
     word = word_at(first)
     mark = byte_at(first + whole)
+    if whole > 8:
+        digits = trailing_zeros(odd & (odd - _ONE)) - whole - 1 if mark == 46 else np.int64(0)
+        return _many_digits_at(first, whole, digits, negative, result)
     if mark == 46:
         behind = trailing_zeros(odd & (odd - _ONE))
         digits = behind - whole - 1
         if digits > 8:
-            return _long_number_at(first, negative, result)
+            return _many_digits_at(first, whole, digits, negative, result)
         if digits == 0:
             value = np.float64(digit_value(word, whole))
         else:
@@ -191,6 +197,33 @@ def number_at(address, result):
         value = np.float64(mantissa)
     put_double(result, -value if negative else value)
     return first + end
+
+
+def _many_digits_at(first, whole, digits, negative, result):
+    """As `number_at`, for more than eight digits before the point or behind it, which are counted:
+    as many more may be there or not from one number to the next, so nothing is asked of each."""
+    if whole > 16 or digits > 16 or whole + digits > 19:
+        return _long_number_at(first, negative, result)
+    mantissa, end = _digits_value(first, whole), first + whole
+    if digits > 0:
+        mantissa = mantissa * _WHOLE_TENS[digits] + _digits_value(end + 1, digits)
+        end += 1 + digits
+    if (byte_at(end) | 32) == 101:
+        return _raised_at(end, mantissa, -digits, negative, result)
+    if digits == 0:
+        value = np.float64(mantissa)
+    else:
+        value = 0.0 if mantissa == 0 else rounded(mantissa, -digits)
+    put_double(result, -value if negative else value)
+    return end
+
+
+def _digits_value(at, count):
+    """The value of 1 to 16 digits at an address."""
+    if count <= 8:
+        return digit_value(word_at(at), count)
+    rest = count - 8
+    return digit_value(word_at(at), 8) * _WHOLE_TENS[rest] + digit_value(word_at(at + 8), rest)
 
 
 def _long_number_at(first, negative, result):

@@ -17,7 +17,7 @@ thousands_at = LIBRARY.kernel("decimal.thousands_at", "nn")
 ends_thousands = LIBRARY.kernel("decimal.ends_thousands", "nn")
 LIBRARY.take(built(LIBRARY))
 
-DECIMAL = st.from_regex(r"\A-?[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?\Z")
+DECIMAL = st.from_regex(r"\A-?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?\Z")
 PRINTED = st.floats(allow_nan=False, allow_infinity=False).map(repr)
 
 
