@@ -73,6 +73,7 @@ from runwatch.kernels.layout import (
     NEW_HEAD,
     NEWCOMER,
     NONE,
+    NOTED,
     OPEN,
     P_CODE,
     P_EPOCH,
@@ -105,6 +106,7 @@ from runwatch.kernels.layout import (
 )
 from runwatch.kernels.matching import known, known_as_it_is
 from runwatch.kernels.memory import double_at, put_double, put_whole, whole_at
+from runwatch.kernels.noting import note_line
 from runwatch.kernels.place import all_count, is_beside, moved, note_change, said
 from runwatch.kernels.points import count, put_point, value_of
 from runwatch.kernels.waiting import has_room, note_fate, weighed
@@ -318,13 +320,19 @@ def follow(first, last, given, matched):
             if sees != w:
                 note_change(seen_by, sees, given)
         deep = whole_at(row + 8 * DEEP)
-        if deep == 1:
-            speaker = w
-        elif deep and not (sees == speaker and whole_at(row + 8 * CONTINUES)):
-            speaker = own
         used += used_here
         i += 1
         why = np.int64(DONE)
+        if deep == 1:
+            speaker = w
+        elif deep:
+            if deep == NOTED + 1:
+                speaker = w
+            elif deep != NOTED and not (sees == speaker and whole_at(row + 8 * CONTINUES)):
+                speaker = own
+            if deep & NOTED and not note_line(given, i - 1, sees, seen_by, code):
+                why = np.int64(FULL)
+                break
     put_whole(given + 8 * F_WHY, why)
     put_whole(given + 8 * F_VALUE, used)
     put_whole(given + 8 * F_MADE, made)

@@ -32,6 +32,7 @@ RUN = 32  # bytes that are looked at together
  TRAINING, KIND, DEEP, NEAR, OPEN, PLACED, BAR, TRAITS, CODE, INSIDE, HEAD, NEW_HEAD, EVIDENCE,
  KEY, COUNTS, LONG, CONTINUES, ASKED, WIDTH) = range(31)  # fmt: skip
 ANY, NEVER = -1, 2
+NOTED = 4  # in DEEP, besides what that says: a line of note
 # What a message is to `silence.Quiet`. UNSEEN messages are nothing to it, of several seen at once
 # (MANY) each is plain text.
 STARTS, FRAME, GOES_ON, SOURCE, EMPTY, UNSEEN, MANY = (1 << n for n in range(7))
@@ -71,10 +72,10 @@ KEPT_STENCILS, KEPT_WIDTH = 4, 5
  M_WIDTH) = range(19)  # fmt: skip
 # What `follow` is given besides.
 (F_POINTS, F_CONSTANTS, F_WRITERS, F_PLACES, F_MARKS, F_GATES, F_REACHED, F_CHANGED, F_BESIDE,
- F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_EVENT, F_EVENT_VALUES, F_RANKS, F_ROOM, F_KINDS,
- F_KEYS, F_OWN, F_NOTES, F_EXAMPLES, F_LINE, F_SPEAKER, F_METRIC_LINE, F_VALUE, F_MADE,
- F_METRIC_LINES, F_UNCLEAR, F_CHANGES, F_BESIDES, F_EVENTS, F_EVENT_VALUE, F_ROWS, F_MARKED,
- F_GATED, F_WHY, F_BLANK, F_WHO, F_FORM, F_WIDTH) = range(41)  # fmt: skip
+ F_TALLIES, F_OUT, F_OUT_VALUES, F_SCRATCH, F_EVENT, F_EVENT_VALUES, F_RANKS, F_NOTE, F_ROOM,
+ F_KINDS, F_KEYS, F_OWN, F_NOTES, F_EXAMPLES, F_LINE, F_SPEAKER, F_METRIC_LINE, F_VALUE, F_MADE,
+ F_METRIC_LINES, F_UNCLEAR, F_CHANGES, F_BESIDES, F_EVENTS, F_EVENT_VALUE, F_NOTED, F_ROWS,
+ F_MARKED, F_GATED, F_WHY, F_BLANK, F_WHO, F_FORM, F_WIDTH) = range(43)  # fmt: skip
 
 # Why `follow` stopped: at the end, at a text that no template fits in its context, at one whose
 # meaning is not settled yet, for lack of room, at the first text of a rank that has no row to take,
@@ -90,6 +91,7 @@ MAX_FILLING = 300  # bytes of a bar
 MAX_RANK = 65536
 MAX_BESIDES = 1024
 MAX_EVENTS, MAX_EVENT_VALUES = 1024, 8192
+MAX_NOTED, NOTE_WIDTH = 1024, 5  # lines of note: staged text, writer, in source, step, segment
 PAD = 64  # bytes behind the last text that may be read
 LONGEST = 16384  # bytes of a line that has a template
 

@@ -205,7 +205,8 @@ class Program:
         """What a template does besides, column by column."""
         said = template.outcome
         placed = said.places[:-1] != Outcome.NOWHERE[:-1]
-        row[layout.TRAINING], row[layout.DEEP] = said.training, said.deep
+        row[layout.TRAINING] = said.training
+        row[layout.DEEP] = said.deep | (layout.NOTED if said.noted else 0)
         row[layout.NEAR], row[layout.BAR] = said.near, said.bar
         row[layout.OPEN] = -1 if template.opens is None else template.opens
         row[layout.PLACED] = placed

@@ -19,6 +19,7 @@ from runwatch.parse.ledger import Account, Ledger
 from runwatch.parse.literal import first_object
 from runwatch.parse.memo import Memo, lately, shortened
 from runwatch.parse.number import Tokens, split
+from runwatch.parse.place import Place
 from runwatch.parse.plan import SILENT, Evidence
 from runwatch.parse.plans import Plans
 from runwatch.parse.prefix import Peeler, Prefix
@@ -88,9 +89,20 @@ class Reader:
     ) -> None:
         """Read one whole line by the readable path, its steps written down in a trace."""
         self._trace, self._peeler.misdated = trace, False
-        self._line(stream, line, raw.decode("utf-8", "replace"))
+        text = raw.decode("utf-8", "replace")
+        if trace is not None:
+            trace.text = text
+        self._line(stream, line, text)
         if trace is not None:
             self._trace, trace.misdated = None, self._peeler.misdated
+
+    def note(self, line: int, raw: bytes, rank: int | None, block: str, place: Place) -> None:
+        """Write a line down that is one of note, as one like it was; its writer was found."""
+        text = raw.decode("utf-8", "replace")
+        said = self._peeler.peel(text)
+        if said.level in _LOUD or self._is_watched(said.message):
+            said = said._replace(time=said.time or None, rank=rank)
+            self.ledger.note(line, said, block, place, text.rstrip())
 
     # From a line to its texts
 
@@ -141,7 +153,7 @@ class Reader:
         ):
             self.ledger.note(line, said, block, writer.place, text.rstrip())
             if self._trace is not None:
-                self._trace.odd = True
+                self._trace.note(text, said, block)
 
     def _rank(self, stream: Stream, said: Prefix, message: str) -> int | None:
         """Who wrote a line: as its prefix or stream says, or, where its prefixes name no rank, whom

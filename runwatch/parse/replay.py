@@ -10,6 +10,7 @@ from runwatch.kernels import layout, native
 from runwatch.parse.crew import Crew
 from runwatch.parse.cut import Spans
 from runwatch.parse.learner import Learner
+from runwatch.parse.place import Place
 from runwatch.parse.program import Addresses, Program
 from runwatch.parse.remembered import memory_of
 from runwatch.parse.rows import Rows
@@ -39,6 +40,8 @@ class Replay:
         self._scratch = np.zeros(2 * layout.MAX_SLOTS)
         self._tallies: Floats | None = None
         self._line = 0  # that the next text belongs to
+        self._stage: tuple[Stage, Bytes, int] | None = None  # that it is in, and where that is
+        self._noted = np.zeros((layout.MAX_NOTED, layout.NOTE_WIDTH), np.int64)
         self._points = 0  # of templates, when the kernels were told last
         room = _ROOM if timed else 0
         self._out = np.empty((room, layout.OUT_WIDTH), np.int64)
@@ -77,6 +80,7 @@ class Replay:
     def _go_through(self, stream: Stream, stage: Stage, data: Bytes, base: int) -> None:
         """Read the texts of a block, those that are not known by the readable path."""
         stage.aim(self._program)
+        self._stage = stage, data, base
         line, count = self._line, stage.count
         given = self._given
         given[layout.F_VALUE] = 0
@@ -109,6 +113,7 @@ class Replay:
             if t >= 0:
                 given[layout.F_VALUE] += self._program.templates.rows[t, layout.VALUES]
             i += 1
+        self._note()
         self._line = line + stage.lines
 
     def _learned(self, stage: Stage) -> None:
@@ -146,6 +151,7 @@ class Replay:
             rows.gates, rows.reached, rows.changed, rows.besides,
             self._scratch if tally is None else tally.rows, self._out, self._out_values,
             self._scratch, rows.events, rows.event_values, rows.rank_of,
+            self._noted,
         )  # fmt: skip
         given[layout.F_ROOM] = len(self._out)
         given[layout.F_KINDS], given[layout.F_KEYS] = rows.marks.shape[1], rows.gates.shape[1]
@@ -178,6 +184,7 @@ class Replay:
         them."""
         given = self._given
         self._hold()
+        self._note()
         self._rows.store(int(given[layout.F_CHANGES]), int(given[layout.F_BESIDES]))
         given[layout.F_CHANGES] = given[layout.F_BESIDES] = 0
 
@@ -186,3 +193,21 @@ class Replay:
         if events := int(given[layout.F_EVENTS]):
             self._rows.hold(events, int(given[layout.F_EVENT_VALUE]))
             given[layout.F_EVENTS] = given[layout.F_EVENT_VALUE] = 0
+
+    def _note(self) -> None:
+        """Write the lines of note down that the kernel met."""
+        noted = self._noted[: int(self._given[layout.F_NOTED])]
+        if not len(noted) or self._stage is None:
+            return
+        self._given[layout.F_NOTED] = 0
+        stage, data, base = self._stage
+        places = noted.view(np.float64)[:, 3:].tolist()
+        texts = stage.texts[noted[:, 0]].tolist()
+        for (_, w, coded, *_), (step, segment), (_, start, end, lines) in zip(
+            noted.tolist(), places, texts, strict=True
+        ):
+            place = Place(None if step != step else int(step), segment=int(segment))
+            self._host.note(
+                self._line + lines, data[start - base : end - base].tobytes(), self._rows.ranks[w],
+                "code" if coded else "text", place,
+            )  # fmt: skip

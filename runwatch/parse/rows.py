@@ -102,10 +102,16 @@ class Rows:
         """Make room for new kinds and keys, and load what is known of the kinds: a writer that was
         read before may have a mark of a kind that is new here."""
         self._grow()
-        if (kinds := len(self._program.kinds)) != self._kinds:
-            self._kinds = kinds
-            for rank in self.ranks:
-                self.load(rank)
+        fresh = list(self._program.kinds.items())[self._kinds :]
+        if not fresh or not self._program.timed:
+            return
+        self._kinds += len(fresh)
+        segments = self.places[:, layout.P_SEGMENT].tolist()
+        for w, rank in enumerate(self.ranks[: len(self.marks)]):
+            place = self._host.writers.known(self.stream.name, rank).place
+            for metric, kind in fresh:
+                if metric in place.marks and place.segment == segments[w]:
+                    self.marks[w, kind] = place.marks[metric]
 
     def load_touched(self, keys: Iterable[str] | None = None) -> None:
         """Take over the writers that were read; of their gates the given keys may have changed, or
@@ -262,7 +268,7 @@ class Rows:
         self._store(w, self._host.writers.of(self.stream.name, self.ranks[w]))
 
     def _gate(self, w: int) -> Gate:
-        return self._host.writers.gate(self.stream.name, self.ranks[w])
+        return self._host.writers.known(self.stream.name, self.ranks[w]).gate
 
     def _store(self, w: int, writer: Writer) -> None:
         """A row as the writer's place."""

@@ -52,6 +52,8 @@ def learn(line: bytes, probe: Probe, trace: Trace) -> Template | None:
     if base is None:
         return None
     bar = _BAR.search(line)
+    if base.noted and bar is not None:
+        return None  # what it is drawn with may be anything
     tokens = [
         m for m in _tokens(line, base)
         if bar is None or m.end() <= bar.start(1) or m.start() >= bar.end(1)

@@ -46,6 +46,7 @@ class Outcome:
     deep: int = 0  # 1 where a prefix says whose line it is, 2 where one does but names no rank
     tabular: bool = False  # whether a table's header may say what it means
     head: Head | None = None  # the header that it is itself
+    noted: bool = False  # whether it is a line of note
     values: tuple[float, ...] = ()
     places: tuple[float | None, ...] = NOWHERE  # in the order of PLACES
     time: int | None = None
@@ -80,7 +81,7 @@ class Outcome:
         return (
             self.form, self.evidence, self.key, self.counts, self.training, self.bar, self.traits,
             self.traced, self.asked, self.continues, self.near, self.deep, self.tabular,
-            self.head, self.time is None, [place is None for place in self.places],
+            self.head, self.noted, self.time is None, [place is None for place in self.places],
         )  # fmt: skip
 
 
@@ -105,6 +106,8 @@ class Trace:
     head: Head | None = None
     odd: bool = False  # something that no template can do
     misdated: bool = False  # whether a stamp was no date
+    text: str = ""  # of the whole line
+    noted: bool = False
 
     def see(
         self, said: Prefix, rank: int | None, message: str, traits: Traits, block: str,
@@ -114,6 +117,11 @@ class Trace:
         self.before = Context(False, block == "code", writer.table.heading)
         self.seen.append((said, rank, traits, block))
         self.continues |= said.rank is None and message[:1] in " \t}"
+
+    def note(self, text: str, said: Prefix, block: str) -> None:
+        """A line of note is written. Of one that is replayed nothing is known but its bytes."""
+        whole = text == self.text and said.message == self.seen[-1][0].message
+        self.noted, self.odd = True, self.odd or not whole or block == "traceback"
 
     def weigh(self, writer: Writer) -> None:
         """A writer is about to weigh what the line says."""
@@ -135,7 +143,8 @@ class Trace:
         prefixes = [said for said, _, _, _ in self.seen if said.deep]
         rank = named = prefixes[-1].rank if prefixes else None
         if len(self.seen) > 1 and (
-            self.continues
+            self.noted
+            or self.continues
             or not all(traits.plain for _, _, traits, _ in self.seen)
             or any(block != "text" for *_, block in self.seen)
             or len({rank for _, rank, _, _ in self.seen[:-1]} | {self.seen[0][1]}) > 1
@@ -149,6 +158,7 @@ class Trace:
             "deep": 0 if not prefixes else 1 if named is not None else 2,
             "tabular": self.tabular,
             "head": self.head,
+            "noted": self.noted,
         }
         if self.writer is not None and not self._is_listed():
             said |= {"near": self.writer.near, "open": self.writer.open}

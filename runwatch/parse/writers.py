@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from runwatch.parse.gate import Gate
 from runwatch.parse.place import Place
 from runwatch.parse.writer import Writer
 
@@ -32,9 +31,9 @@ class Writers:
             writer = writers[rank] = self._new()
         return writer
 
-    def gate(self, name: str, rank: int | None) -> Gate:
-        """The gate of a writer that there is; nobody is told, as no line changes its row."""
-        return self._streams[name][rank].gate
+    def known(self, name: str, rank: int | None) -> Writer:
+        """A writer that there is, as far as it knows what was made of its lines."""
+        return self._streams[name][rank]
 
     def reading(self, name: str, rank: int | None) -> Writer:
         """A writer for a line that may change it."""

@@ -70,6 +70,10 @@ LINE = st.one_of(
     st.builds("node{}:{}:{} [{}] NCCL INFO via P2P/{}".format, RANK, STEP, STEP, RANK, RANK),
     st.builds("saving checkpoint at iteration {:>7} to /ckpt/iter_{:07}".format, STEP, STEP),
     st.builds("{} ERROR train: error {}".format, CLOCK, NUMBER),
+    st.builds("[rank{}]: {} WARNING loader: batch {} took {}s".format, RANK, CLOCK, STEP, NUMBER),
+    st.builds("node{}: [{}] NCCL WARN Call to connect failed: {}".format, RANK, RANK, NUMBER),
+    st.builds("[rank{}]: saving checkpoint {} failed, loss: {}".format, RANK, NUMBER, NUMBER),
+    st.builds("[rank{}]: step {} val_error: {} error".format, RANK, STEP, NUMBER),
     st.builds("[step={}/300]".format, STEP),
     st.builds("{0}: GLOBAL_RANK: {0}, MEMBER: {1}/12".format, RANK, STEP),
     st.builds("{0}: [rank{1}]:[W501 15:03:0{0}] step {2} loss: 2.{1}".format, RANK, RANK, STEP),
@@ -226,6 +230,36 @@ def test_forms_that_wait_for_a_proof_are_the_same(
         for tally, replay in zip(tallies, (False, True), strict=True):
             Parser(replay=replay, tally=tally).feed(Chunk(RUN, 2 * data, 0))
         assert sorted(map(repr, tallies[0].metrics())) == sorted(map(repr, tallies[1].metrics()))
+
+
+def test_lines_of_note_are_replayed() -> None:
+    """Written down in order, wherever their writers are, as loud as their words; lines that are
+    read by themselves stand between."""
+    loud = b"[rank%d]: 2024-02-29 10:%02d:%02d,125 ERROR train: batch %d is late\n"
+    data = b"".join(
+        b"[rank%d]: step %d loss: %d.5\n" % (n % 7, n // 7, n % 3)
+        + loud % (n % 5, n // 60, n % 60, n)
+        + b"    node%d:%d [%d] NCCL WARN Call to connect failed\n" % (n % 10, n, n % 5)
+        + (b"def f():\n    return g(x)\n" if n % 400 < 20 else b"")
+        for n in range(1500)
+    )
+    assert len(read_by_code(data)[1]) < 200
+    cuts = (30_001, 50_000)
+    assert told(data, replay=False, cuts=cuts) == told(data, replay=True, cuts=cuts)
+    assert len(told(data, replay=True)[1]) == 3000
+
+
+@pytest.mark.parametrize("often", ["WARNING  error #2285", "WARNING: val_error: 1.5"])
+def test_a_number_may_make_another_line_of_note(often: str) -> None:
+    """Or none; an escape, which is read as what it stands for."""
+    forms = [
+        often,
+        often.replace("WARNING", "INFO"),
+        "WARNING  error #0113",
+        "val_error: nan error",
+    ]
+    data = "".join(f"[rank{n}]: {form}\n" for n in range(9) for form in forms).encode()
+    assert told(data, replay=False) == told(data, replay=True)
 
 
 def test_what_each_rank_prints_once_is_replayed() -> None:
