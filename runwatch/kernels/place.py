@@ -50,8 +50,23 @@ def _goes_back(own, epoch, step, mark):
     return not (total > 0 and last_step >= total - 1)
 
 
+def _is_a_step(row):
+    """Whether a template says nothing of a place but the step, as most lines do."""
+    beside = (
+        whole_at(row + 8 * TOTAL) & whole_at(row + 8 * EPOCH) & whole_at(row + 8 * TOTAL_EPOCHS)
+    )
+    return beside < 0 <= whole_at(row + 8 * STEP) and whole_at(row + 8 * BAR) == 0
+
+
 def moved(row, values, place, marks, kinds, cutting):
     """`Place.follow` on a row. False, and nothing done, where a counter is no count."""
+    if not cutting and _is_a_step(row):
+        step = np.trunc(said(row, STEP, values))
+        if not abs(step) <= 9e15:
+            return step != step
+        put_double(place + 8 * P_STEP, step)
+        put_double(place + 8 * P_BEGAN, 1.0)
+        return True
     step, total = said(row, STEP, values), said(row, TOTAL, values)
     epoch, epochs = said(row, EPOCH, values), said(row, TOTAL_EPOCHS, values)
     step, total, epochs = np.trunc(step), np.trunc(total), np.trunc(epochs)
