@@ -84,10 +84,11 @@ class Replay:
         line, count = self._line, stage.count
         given = self._given
         given[layout.F_VALUE] = 0
-        i = 0
+        keys: list[str] = []  # of the lines of a box, behind which the kernel goes on
+        i, calm = 0, self._host.writers.is_calm(stream.name)
         while i < count:
             why = layout.UNSETTLED
-            if self._host.writers.is_calm(stream.name):
+            if calm:
                 i, why = self._follow(stage, i, count, line)
                 if why == layout.FULL:
                     self._carry()
@@ -109,10 +110,14 @@ class Replay:
             self._host.read_line(stream, line + lines, raw, trace)
             if why == layout.STRANGE and self._learner.consider(raw, start, end, trace):
                 self._learned(stage)
-            self._rows.load_touched([record.key for _, record, _ in trace.taken])
+            keys += (record.key for _, record, _ in trace.taken)
+            if calm := self._host.writers.is_calm(stream.name):
+                self._rows.load_touched(keys)
+                keys = []
             if t >= 0:
                 given[layout.F_VALUE] += self._program.templates.rows[t, layout.VALUES]
             i += 1
+        self._rows.load_touched(keys)
         self._note()
         self._line = line + stage.lines
 
