@@ -153,14 +153,14 @@ class Replay:
         )  # fmt: skip
         self._addresses.tell(
             program.points.rows, program.constants.rows, rows.of_rank, rows.places, rows.marks,
-            rows.gates, rows.reached, rows.changed, rows.besides,
+            rows.fates.cells, rows.reached, rows.changed, rows.fates.besides,
             self._scratch if tally is None else tally.rows, self._out, self._out_values,
-            self._scratch, rows.events, rows.event_values, rows.rank_of,
+            self._scratch, rows.fates.events, rows.fates.event_values, rows.rank_of,
             self._noted,
         )  # fmt: skip
         given[layout.F_ROOM] = len(self._out)
-        given[layout.F_KINDS], given[layout.F_KEYS] = rows.marks.shape[1], rows.gates.shape[1]
-        given[layout.F_MARKED], given[layout.F_GATED] = len(rows.marks), len(rows.gates)
+        given[layout.F_KINDS], given[layout.F_KEYS] = rows.marks.shape[1], rows.fates.cells.shape[1]
+        given[layout.F_MARKED], given[layout.F_GATED] = len(rows.marks), len(rows.fates.cells)
         given[layout.F_OWN], given[layout.F_ROWS] = rows.own, len(rows.places)
         given[layout.F_NOTES] = self._host.notes
         rows.moved, self._tallies = False, None if tally is None else tally.rows
@@ -182,7 +182,8 @@ class Replay:
         """Ask the gate that the kernel stopped at; whether the kernel can go on."""
         given = self._given
         self._hold()
-        return self._rows.look(int(given[layout.F_WHO]), int(given[layout.F_FORM]))
+        who, form = int(given[layout.F_WHO]), int(given[layout.F_FORM])
+        return self._rows.fates.look(who, form, len(self._rows.ranks))
 
     def _carry(self) -> None:
         """Take note of the places and the forms that the kernel changed, before anybody looks at
@@ -196,7 +197,8 @@ class Replay:
     def _hold(self) -> None:
         given = self._given
         if events := int(given[layout.F_EVENTS]):
-            self._rows.hold(events, int(given[layout.F_EVENT_VALUE]))
+            values = int(given[layout.F_EVENT_VALUE])
+            self._rows.fates.hold(events, values, self._rows.ranks)
             given[layout.F_EVENTS] = given[layout.F_EVENT_VALUE] = 0
 
     def _note(self) -> None:
