@@ -33,7 +33,7 @@ class Table:
     def __init__(self, width: int, kind: str) -> None:
         self.rows: Array = np.zeros((64, width), kind)
         self.cells = _cells(self.rows)
-        self.width, self.used = width, 0
+        self.width, self.used, self.moves = width, 0, 0
 
     def add(self, *cells: float) -> int:
         """Append a row; its index."""
@@ -46,6 +46,7 @@ class Table:
         while self.used > len(self.rows):
             self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
             self.cells = _cells(self.rows)
+            self.moves += 1
         self.cells[begin : begin + len(cells)] = cells
         return first
 
@@ -80,9 +81,11 @@ class Index:
 
     def __init__(self) -> None:
         self._first: dict[int, int] = {}
+        self.moves = 0
         self._widen(1024)
 
     def _widen(self, places: int) -> None:
+        self.moves += 1
         self.rows = np.zeros((places, 2), np.int64)
         self._cells = _cells(self.rows)
         for key, first in self._first.items():
@@ -125,6 +128,12 @@ class Program:
         self.keys: dict[str, int] = {"": 0}  # of forms that must prove themselves
         self.heads: dict[Head, int] = {NO_HEAD: 0}  # of tables
         self.waiting: dict[int, Outcome] = {}  # of templates that must prove themselves
+
+    @property
+    def moves(self) -> int:
+        """How often a table came to lie elsewhere that lines are matched with."""
+        tables = self.templates.moves + self.ops.moves + self.blocks.moves
+        return tables + self.forms.moves + self.exact.moves
 
     def add(
         self, template: Template, index: Index, key: int,

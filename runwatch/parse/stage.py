@@ -25,13 +25,13 @@ class Stage:
         self._addresses = Addresses(self.given)
         self.address = int(self.given.ctypes.data)
         self.end = 0  # the address behind the last text
-        self._known = -1  # templates, when the kernel was told last
+        self._moves = -1  # of the tables, when the kernel was told last
 
     def aim(self, program: Program) -> None:
         """Tell the kernel where the tables are; they move when they grow."""
-        if self._known == program.templates.used:
+        if self._moves == program.moves:
             return
-        self._known = program.templates.used
+        self._moves = program.moves
         if len(self._nexts) < len(program.templates.rows):
             nexts = np.full((len(program.templates.rows), layout.NEXTS), -1, np.int64)
             nexts[: len(self._nexts)] = self._nexts
