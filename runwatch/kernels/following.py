@@ -20,6 +20,7 @@ from runwatch.kernels.layout import (
     ASKED,
     ASKS,
     CLEAR,
+    CODED,
     CONTINUES,
     COUNTS,
     DEEP,
@@ -60,6 +61,7 @@ from runwatch.kernels.layout import (
     F_WRITERS,
     FULL,
     GATE_WIDTH,
+    IN_CODE,
     KEY,
     M_BLOCKS,
     M_OPS,
@@ -96,12 +98,15 @@ from runwatch.kernels.layout import (
     STEP,
     STRANGE,
     TALLY_WIDTH,
+    TEXT,
     TIME,
+    TRACED,
     TRAITS,
     UNKNOWN,
     UNSEEN,
     UNSETTLED,
     VALUES,
+    WHOLE_LINE,
     WIDTH,
 )
 from runwatch.kernels.matching import known, known_as_it_is
@@ -216,7 +221,7 @@ def follow(first, last, given, matched):
         why = np.int64(UNSETTLED)
         place, seen_by = places + 8 * P_WIDTH * w, places + 8 * P_WIDTH * sees
         if trace:
-            if notes:
+            if notes and not whole_at(row + 8 * TRAITS) & WHOLE_LINE:
                 break
             put_double(seen_by + 8 * P_TRACE, np.float64(trace))
             note_change(seen_by, sees, given)
@@ -323,14 +328,16 @@ def follow(first, last, given, matched):
         used += used_here
         i += 1
         why = np.int64(DONE)
-        if deep == 1:
+        if deep == 1 and not trace:
             speaker = w
-        elif deep:
-            if deep == NOTED + 1:
+        elif deep or trace:
+            if deep & (NOTED - 1) == 1:
                 speaker = w
-            elif deep != NOTED and not (sees == speaker and whole_at(row + 8 * CONTINUES)):
+            elif deep & (NOTED - 1) and not (sees == speaker and whole_at(row + 8 * CONTINUES)):
                 speaker = own
-            if deep & NOTED and not note_line(given, i - 1, sees, seen_by, code):
+            block = np.int64(TRACED if trace else CODED if code >= IN_CODE else TEXT)
+            loud = notes and (trace or deep & NOTED)
+            if loud and not note_line(given, i - 1, sees, seen_by, block):
                 why = np.int64(FULL)
                 break
     put_whole(given + 8 * F_WHY, why)

@@ -32,10 +32,12 @@ RUN = 32  # bytes that are looked at together
  TRAINING, KIND, DEEP, NEAR, OPEN, PLACED, BAR, TRAITS, CODE, INSIDE, HEAD, NEW_HEAD, EVIDENCE,
  KEY, COUNTS, LONG, CONTINUES, ASKED, WIDTH) = range(31)  # fmt: skip
 ANY, NEVER = -1, 2
+TEXT, CODED, TRACED = range(3)  # blocks
 NOTED = 4  # in DEEP, besides what that says: a line of note
 # What a message is to `silence.Quiet`. UNSEEN messages are nothing to it, of several seen at once
 # (MANY) each is plain text.
-STARTS, FRAME, GOES_ON, SOURCE, EMPTY, UNSEEN, MANY = (1 << n for n in range(7))
+# One of a WHOLE_LINE is all that its line has behind its prefixes, as it stands there.
+STARTS, FRAME, GOES_ON, SOURCE, EMPTY, UNSEEN, MANY, WHOLE_LINE = (1 << n for n in range(8))
 # How sure a template's points are: not at all, held back until proven, or surely.
 NONE, KNOWN, HELD, CLEAR = range(4)
 # What a template is of progress bars: none, one that counts training, one beside it, one that may
@@ -91,7 +93,7 @@ MAX_FILLING = 300  # bytes of a bar
 MAX_RANK = 65536
 MAX_BESIDES = 1024
 MAX_EVENTS, MAX_EVENT_VALUES = 1024, 8192
-MAX_NOTED, NOTE_WIDTH = 1024, 5  # lines of note: staged text, writer, in source, step, segment
+MAX_NOTED, NOTE_WIDTH = 1024, 5  # lines of note: staged text, writer, block, step, segment
 PAD = 64  # bytes behind the last text that may be read
 LONGEST = 16384  # bytes of a line that has a template
 

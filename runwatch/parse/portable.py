@@ -171,18 +171,18 @@ def told_silent(outcome: Outcome, before: Context) -> Record | None:
         int(outcome.evidence), outcome.training, outcome.bar,
         tuple(tuple(traits) for traits in outcome.traits), outcome.traced, outcome.asked,
         outcome.continues, outcome.near, outcome.open, outcome.deep, outcome.counts,
-        outcome.places, outcome.noted, before.open, before.code,
+        outcome.places, outcome.noted, outcome.whole, before.open, before.code,
     )  # fmt: skip
 
 
 def silent(record: Record) -> tuple[Outcome, Context]:
     """What `told_silent` was given."""
     (evidence, training, bar, traits, traced, asked, continues, near, opens, deep, counts, places,
-     noted, inside, code) = record  # fmt: skip
+     noted, whole, inside, code) = record  # fmt: skip
     outcome = Outcome(
         evidence=Evidence(evidence), training=training, bar=bar,
         traits=tuple(Traits(*each) for each in traits), traced=traced, asked=asked,
         continues=continues, near=near, open=opens, deep=deep, counts=counts, places=places,
-        noted=noted,
+        noted=noted, whole=whole,
     )  # fmt: skip
     return outcome, Context(inside, code)

@@ -220,6 +220,8 @@ class Program:
         row[layout.OPEN] = -1 if template.opens is None else template.opens
         row[layout.PLACED] = placed
         row[layout.TRAITS] = _traits(said)
+        if said.whole and not any(isinstance(part, Filling) for part in template.parts):
+            row[layout.TRAITS] |= layout.WHOLE_LINE
         row[layout.INSIDE] = layout.ANY if template.inside is None else template.inside
         row[layout.CODE] = layout.ANY if template.code is None else template.code
         if said.traced and template.code is not None:

@@ -100,7 +100,7 @@ class Reader:
         """Write a line down that is one of note, as one like it was; its writer was found."""
         text = raw.decode("utf-8", "replace")
         said = self._peeler.peel(text)
-        if said.level in _LOUD or self._is_watched(said.message):
+        if block == "traceback" or said.level in _LOUD or self._is_watched(said.message):
             said = said._replace(time=said.time or None, rank=rank)
             self.ledger.note(line, said, block, place, text.rstrip())
 
@@ -145,7 +145,7 @@ class Reader:
         traits = traits_of(message)
         block = writer.quiet.see(traits)
         if self._trace is not None:
-            self._trace.see(peeled, rank, message, traits, block, writer)
+            self._trace.see(text, peeled, rank, message, traits, block, writer)
         if block != "traceback":
             self._read(stream, line, said, writer, block, depth)
         if self.notes and (
@@ -153,7 +153,7 @@ class Reader:
         ):
             self.ledger.note(line, said, block, writer.place, text.rstrip())
             if self._trace is not None:
-                self._trace.note(text, said, block)
+                self._trace.note()
 
     def _rank(self, stream: Stream, said: Prefix, message: str) -> int | None:
         """Who wrote a line: as its prefix or stream says, or, where its prefixes name no rank, whom

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from runwatch.parse.reader import Reader
 
 _ROOM = 1 << 16  # points that are kept before they are written down
+_BLOCKS = {layout.TEXT: "text", layout.CODED: "code", layout.TRACED: "traceback"}
 
 
 class Replay:
@@ -210,11 +211,11 @@ class Replay:
         stage, data, base = self._stage
         places = noted.view(np.float64)[:, 3:].tolist()
         texts = stage.texts[noted[:, 0]].tolist()
-        for (_, w, coded, *_), (step, segment), (_, start, end, lines) in zip(
+        for (_, w, block, *_), (step, segment), (_, start, end, lines) in zip(
             noted.tolist(), places, texts, strict=True
         ):
             place = Place(None if step != step else int(step), segment=int(segment))
             self._host.note(
                 self._line + lines, data[start - base : end - base].tobytes(), self._rows.ranks[w],
-                "code" if coded else "text", place,
+                _BLOCKS[block], place,
             )  # fmt: skip

@@ -47,6 +47,7 @@ class Outcome:
     tabular: bool = False  # whether a table's header may say what it means
     head: Head | None = None  # the header that it is itself
     noted: bool = False  # whether it is a line of note
+    whole: bool = False  # whether its one message is all that it has behind its prefixes
     values: tuple[float, ...] = ()
     places: tuple[float | None, ...] = NOWHERE  # in the order of PLACES
     time: int | None = None
@@ -81,7 +82,8 @@ class Outcome:
         return (
             self.form, self.evidence, self.key, self.counts, self.training, self.bar, self.traits,
             self.traced, self.asked, self.continues, self.near, self.deep, self.tabular,
-            self.head, self.noted, self.time is None, [place is None for place in self.places],
+            self.head, self.noted, self.whole, self.time is None,
+            [place is None for place in self.places],
         )  # fmt: skip
 
 
@@ -108,20 +110,21 @@ class Trace:
     misdated: bool = False  # whether a stamp was no date
     text: str = ""  # of the whole line
     noted: bool = False
+    whole: bool = False
 
     def see(
-        self, said: Prefix, rank: int | None, message: str, traits: Traits, block: str,
+        self, text: str, said: Prefix, rank: int | None, message: str, traits: Traits, block: str,
         writer: Writer,
     ) -> None:  # fmt: skip
-        """A message, what its prefixes said, whose it is and the block it stands in."""
+        """A message in a text, what its prefixes said, whose it is and the block it stands in."""
+        self.whole = text == self.text and message == said.message
         self.before = Context(False, block == "code", writer.table.heading)
         self.seen.append((said, rank, traits, block))
         self.continues |= said.rank is None and message[:1] in " \t}"
 
-    def note(self, text: str, said: Prefix, block: str) -> None:
+    def note(self) -> None:
         """A line of note is written. Of one that is replayed nothing is known but its bytes."""
-        whole = text == self.text and said.message == self.seen[-1][0].message
-        self.noted, self.odd = True, self.odd or not whole or block == "traceback"
+        self.noted, self.odd = True, self.odd or not self.whole
 
     def weigh(self, writer: Writer) -> None:
         """A writer is about to weigh what the line says."""
@@ -159,6 +162,7 @@ class Trace:
             "tabular": self.tabular,
             "head": self.head,
             "noted": self.noted,
+            "whole": self.whole and len(self.seen) == 1,
         }
         if self.writer is not None and not self._is_listed():
             said |= {"near": self.writer.near, "open": self.writer.open}

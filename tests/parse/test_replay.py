@@ -249,6 +249,22 @@ def test_lines_of_note_are_replayed() -> None:
     assert len(told(data, replay=True)[1]) == 3000
 
 
+def test_tracebacks_of_many_ranks_are_replayed() -> None:
+    """Each of their lines is one of note, whatever it would be elsewhere."""
+    lines = (
+        "Traceback (most recent call last):", '  File "/opt/train.py", line {}, in main',
+        "    loss = step({})  # 5%|#| 1/20 [00:01<00:20]", "    step 3 loss: 0.{}", "",
+        "ValueError: step {} loss: nan", "step {} loss: 2.5",
+    )  # fmt: skip
+    data = "".join(
+        f"[rank{rank}]: {line.format(10 + turn)}\n"
+        for turn in range(3) for line in lines for rank in range(120)
+    ).encode()  # fmt: skip
+    assert len(read_by_code(data)[1]) < 600
+    for cuts in ((), (20_001, 40_000)):
+        assert told(data, replay=False, cuts=cuts) == told(data, replay=True, cuts=cuts)
+
+
 @pytest.mark.parametrize("often", ["WARNING  error #2285", "WARNING: val_error: 1.5"])
 def test_a_number_may_make_another_line_of_note(often: str) -> None:
     """Or none; an escape, which is read as what it stands for."""
