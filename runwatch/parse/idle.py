@@ -62,8 +62,8 @@ def telling(lesson: "Lesson", m: "Match", *, free: bool) -> list[bytes]:
     before = lesson.line[max(0, m.start() - _SIGHT) : m.start()]
     if free and not before.endswith(b"-"):
         times = [] if lesson.line[: m.start()].strip(b" [") else _TIMES
-        if m.group().isdigit() and len(m.group()) < _NO_RANK:
-            return times
+        if m.group().isdigit() and len(m.group()) < _NO_RANK and not times:
+            return []
         return [*times, _FEWEST if lesson.base.places[-1] != int(_FEWEST) else _OTHER]
     if not free and not m.group().isdigit():
         return []  # it stays a fraction, or below 0, as it was when it was changed

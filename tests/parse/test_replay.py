@@ -535,6 +535,10 @@ def test_an_unfinished_line_is_given_up_once() -> None:
         (b"(Worker pid=100%d.5) step 3 loss 2.5", b"(Worker pid=4567) step 9 loss 2.5"),
         (b"step %d took 5m 10s loss 2.5", b"step 9 took 3m 10.5s loss 2.5"),
         (b"step %d took 5min 10s loss 2.5", b"step 9 took 3.5min 10s loss 2.5"),
+        (b" 46741%d: GLOBAL_RANK: 212, MEMBER: 1/9", b" 8: GLOBAL_RANK: 144, MEMBER: 1/9"),
+        (b"%d 0.5 step 85 loss 0.5", b"1714564801 0.5 step 86 loss 0.5"),
+        (b"step %d loss 3.02#65535", b"step 20 loss 60.10#03360"),
+        (b"Wall time,Step,Value\n1.5,%d,4.25", b"6040122704.9,5,4.25"),
     ],
 )  # fmt: skip
 def test_what_is_learned_of_one_value_is_not_said_of_one_that_means_more(
