@@ -26,6 +26,9 @@ _ROW = compiled(
     r"\|(?!\s*(?:TRACE|DEBUG|INFO|NOTICE|SUCCESS|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|[^|]*\s-\s)"
     r"[^|]*\|.*\|\s*$"
 )
+_GLUED = compiled(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
+_GLUED_APART = compiled(r"(?<=\d)\s{1,8}(?=\[[Rr]ank ?\d+\][ :])")  # ... with a blank between
+_RANKED = compiled(r"\[[Rr]ank ?\d+\]")
 _NAMED = compiled(r"\(\?P<(\w+)>")
 _MEANINGS = frozenset((*stamp.KINDS, "clock", "rank", "level", "actor"))
 
@@ -211,6 +214,14 @@ class Peeler:
         found = self._times[key]
         self.misdated |= found is None and kind in stamp.KINDS
         return found
+
+
+def glued(text: str) -> re.Match[str] | None:
+    """Where a second rank's line begins inside a line."""
+    if m := _GLUED.search(text, 1):
+        return m
+    first = _RANKED.search(text)
+    return first and _GLUED_APART.search(text, first.end())
 
 
 def _edge(text: str, begin: int, end: int) -> int:

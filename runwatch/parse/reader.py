@@ -5,7 +5,6 @@ split into literals and numbers, and its meaning, the plan, is made once for eac
 literals. What a line cannot say itself (its step, the names of columns) comes from its writer.
 """
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from runwatch.parse.number import Tokens, split
 from runwatch.parse.place import Place
 from runwatch.parse.plan import SILENT, Evidence
 from runwatch.parse.plans import Plans
-from runwatch.parse.prefix import Peeler, Prefix
+from runwatch.parse.prefix import Peeler, Prefix, glued
 from runwatch.parse.record import NOTHING, Record, counts_plainly, fill
 from runwatch.parse.silence import traits_of
 from runwatch.parse.table import is_rule
@@ -38,9 +37,6 @@ _DIGITS = compiled(r"\d+")
 # Names of measurements that look like a word to watch for: `val_mean_absolute_error: 0.27`.
 _MEASURED = compiled(r"[a-z]_error['\"]?(?:: ?|=)-?[0ni]|\bcompleted step: 0")
 _REPEATED = compiled(r"(?<!\s)\s*\[repeated \d+x across cluster\].*$")  # what Ray adds
-_GLUED = compiled(r"(?<=[\w.)\]])(?=\[[Rr]ank ?\d+\][ :])")  # two ranks that print on one line
-_GLUED_APART = compiled(r"(?<=\d)\s{1,8}(?=\[[Rr]ank ?\d+\][ :])")  # ... with a blank between
-_RANKED = compiled(r"\[[Rr]ank ?\d+\]")
 _LOUD = frozenset(("warning", "error", "critical"))
 _MAX_NESTING = 4  # texts wrapped in texts
 
@@ -120,7 +116,7 @@ class Reader:
     ) -> None:  # fmt: skip
         """Peel one text, see what block it stands in, and read it; time and rank are those of what
         it lies in, for a text that does not say its own."""
-        if ("[rank" in text or "[Rank" in text) and (m := _glued(text)):
+        if ("[rank" in text or "[Rank" in text) and (m := glued(text)):
             self._text(stream, line, text[: m.start()], time, depth, rank)
             text = text[m.end() :]
         peeled = self._peeler.peel(text)
@@ -298,11 +294,3 @@ def _written(message: str) -> tuple[str, Tokens]:
     """A message without its drawing and with its counters behind their names, and its tokens."""
     message = counter.apart(bar.undrawn(message))
     return message, split(message)
-
-
-def _glued(text: str) -> re.Match[str] | None:
-    """Where a second rank's line begins inside a line."""
-    if m := _GLUED.search(text, 1):
-        return m
-    first = _RANKED.search(text)
-    return first and _GLUED_APART.search(text, first.end())
