@@ -96,7 +96,7 @@ class Reader:
         """Write a line down that is one of note, as one like it was; its writer was found."""
         text = raw.decode("utf-8", "replace")
         said = self._peeler.peel(text)
-        if block == "traceback" or said.level in _LOUD or self._is_watched(said.message):
+        if self._is_of_note(said, block):
             said = said._replace(time=said.time or None, rank=rank)
             self.ledger.note(line, said, block, place, text.rstrip())
 
@@ -144,9 +144,7 @@ class Reader:
             self._trace.see(text, peeled, rank, message, traits, block, writer)
         if block != "traceback":
             self._read(stream, line, said, writer, block, depth)
-        if self.notes and (
-            block == "traceback" or said.level in _LOUD or self._is_watched(message)
-        ):
+        if self.notes and self._is_of_note(said, block):
             self.ledger.note(line, said, block, writer.place, text.rstrip())
             if self._trace is not None:
                 self._trace.note()
@@ -279,6 +277,9 @@ class Reader:
             self.ledger.keep(stream, row)
 
     # What lines depend on
+
+    def _is_of_note(self, said: Prefix, block: str) -> bool:
+        return block == "traceback" or said.level in _LOUD or self._is_watched(said.message)
 
     def _is_watched(self, message: str) -> bool:
         masked = _DIGITS.sub("0", message).lower()
